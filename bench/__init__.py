@@ -1,0 +1,1 @@
+"""What Mnemon costs, beside what the same turn costs without it: `python -m bench` prints the table."""

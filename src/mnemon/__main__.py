@@ -1,0 +1,5 @@
+"""`python -m mnemon`."""
+
+from mnemon.cli import main
+
+main()

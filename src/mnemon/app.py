@@ -1,0 +1,181 @@
+"""The composition root: picks the backends, builds the parts, owns their lifetime."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import logging
+import os
+from collections.abc import AsyncIterator
+from importlib.metadata import version
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+
+from mnemon.config import SettingError, Settings
+from mnemon.context.tokens import Counter
+from mnemon.core import clock as clocks
+from mnemon.core import errors, ids
+from mnemon.core.clock import Clock
+from mnemon.core.metrics import Metrics
+from mnemon.edge import errors as edge_errors
+from mnemon.edge import identity
+from mnemon.edge.auth import Keyring
+from mnemon.edge.gateway import Gateway
+from mnemon.edge.routes import routes
+from mnemon.edge.services import Services
+from mnemon.memory.base import Memory
+from mnemon.memory.fulltext import FullText, Nothing
+from mnemon.model.base import Model
+from mnemon.model.builtin import BuiltinModel
+from mnemon.model.upstream import Upstream
+from mnemon.store import idempotency, keys
+from mnemon.store.base import Driver
+from mnemon.turn.naming import Names
+from mnemon.turn.pipeline import Limits, Turns
+
+log = logging.getLogger("mnemon")
+
+STOP_PATIENCE = 8.0
+SWEEP_SECONDS = 600
+OWN_HEADERS = [*identity.HEADERS.values(), identity.RECEIPT, identity.REPLAYED]
+KEY_FILE = "api_key"
+TENANT = "default"
+
+
+def open_driver(settings: Settings) -> Driver:
+    """The driver for the configured database; its module is loaded only now, so that one that is not installed costs nothing."""
+    url = settings.database()
+    owner = ids.owner()
+    if url.startswith("sqlite:///"):
+        sqlite = importlib.import_module("mnemon.store.sqlite")
+        driver: Driver = sqlite.Sqlite(Path(url.removeprefix("sqlite:///")), owner=owner)
+        return driver
+    try:
+        postgres = importlib.import_module("mnemon.store.postgres")
+    except ImportError:
+        message = "MNEMON_DATABASE_URL names PostgreSQL, whose driver is not installed: pip install 'mnemon-server[postgres]'"
+        raise SettingError(message) from None
+    driver = postgres.Postgres(url, owner=owner)
+    return driver
+
+
+def open_model(settings: Settings) -> Model:
+    if settings.upstream_url is None:
+        return BuiltinModel()
+    return Upstream(base_url=settings.upstream_url, api_key=settings.upstream_key, timeout=settings.upstream_timeout)
+
+
+def open_memory(settings: Settings, driver: Driver) -> Memory:
+    return Nothing() if settings.memory_provider == "none" else FullText(driver)
+
+
+def first_key(data_dir: Path) -> tuple[str, bool]:
+    """The key kept in the data directory, made if it is not there: (key, whether it was made now)."""
+    path = data_dir / KEY_FILE
+    with contextlib.suppress(FileNotFoundError):
+        return path.read_text().strip(), False
+    data_dir.mkdir(parents=True, exist_ok=True)
+    secret = ids.api_key()
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w") as file:
+        file.write(secret + "\n")
+    return secret, True
+
+
+async def fixed_keys(settings: Settings, driver: Driver) -> list[keys.ApiKey]:
+    """The credentials that are not in the database: the configured one, or the one made at the first start if there is no other."""
+    secret = settings.api_key
+    if secret is None:
+        made = (settings.data_dir / KEY_FILE).exists()
+        known = await driver.read(keys.everyone)
+        if made or not any(key.revoked_at is None for key in known):
+            secret, _ = first_key(settings.data_dir)
+    return [keys.ApiKey(name=TENANT, tenant=TENANT, hash=keys.hashed(secret))] if secret else []
+
+
+def create_app(settings: Settings, *, model: Model | None = None, clock: Clock = clocks.system) -> Starlette:
+    """The server as an ASGI application. `model` and `clock` stand in for the real ones in tests."""
+    driver = open_driver(settings)
+    used = model or open_model(settings)
+    metrics = Metrics()
+    upstream = settings.upstream_url is not None or model is not None
+    names = Names(used, upstream=upstream, configured=settings.upstream_model, shown=settings.model_name)
+    turns = Turns(
+        driver=driver,
+        model=used,
+        memory=open_memory(settings, driver),
+        counter=Counter.for_model(settings.upstream_model),
+        names=names,
+        limits=Limits(budget=settings.context_budget, recall_tokens=settings.recall_tokens, compress_at=settings.compress_at),
+        clock=clock,
+        metrics=metrics,
+    )
+    keyring = Keyring(driver, fixed=[])
+    services = Services(
+        driver=driver,
+        turns=turns,
+        names=names,
+        keyring=keyring,
+        metrics=metrics,
+        clock=clock,
+        version=version("mnemon-server"),
+        started_at=clock(),
+        open_webui=settings.openwebui_headers,
+        data_dir=str(settings.data_dir),
+        cors=bool(settings.cors_origins),
+        model_kind="upstream" if upstream else "builtin",
+    )
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        async with contextlib.AsyncExitStack() as stack:
+            settings.data_dir.mkdir(parents=True, exist_ok=True)
+            stack.push_async_callback(used.close)
+            await driver.open()
+            stack.push_async_callback(driver.close)
+            keyring.fixed = await fixed_keys(settings, driver)
+            await turns.open()
+            stack.push_async_callback(turns.close, STOP_PATIENCE)
+            sweeper = asyncio.create_task(sweep(driver, clock))
+            stack.callback(sweeper.cancel)
+            yield
+
+    app = Starlette(
+        routes=routes(),
+        middleware=middleware(settings, keyring, metrics),
+        exception_handlers={errors.MnemonError: edge_errors.known, HTTPException: edge_errors.http, Exception: edge_errors.unknown},
+        lifespan=lifespan,
+    )
+    app.router.redirect_slashes = False
+    app.state.services = services
+    return app
+
+
+def middleware(settings: Settings, keyring: Keyring, metrics: Metrics) -> list[Middleware]:
+    gateway = Middleware(Gateway, keyring=keyring, metrics=metrics)
+    if not settings.cors_origins:
+        return [gateway]
+    cors = Middleware(
+        CORSMiddleware,
+        allow_origins=list(settings.cors_origins),
+        allow_methods=["GET", "POST", "PATCH", "DELETE", "OPTIONS"],
+        allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", "X-Mnemon-If-Busy", *OWN_HEADERS],
+        expose_headers=[*OWN_HEADERS, "Retry-After", "X-Request-Id"],
+        max_age=600,
+    )
+    return [cors, gateway]
+
+
+async def sweep(driver: Driver, clock: Clock) -> None:
+    """Forget idempotency records that are older than a day."""
+    while True:
+        await asyncio.sleep(SWEEP_SECONDS)
+        try:
+            await driver.write(lambda tx: idempotency.expire(tx, now=clock()))
+        except errors.StoreError:
+            log.warning("old idempotency records could not be cleared away", exc_info=True)

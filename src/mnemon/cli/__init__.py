@@ -1,0 +1,19 @@
+"""The command line: one module for each group of commands."""
+
+from __future__ import annotations
+
+import click
+
+from mnemon.cli.serve import serve
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="mnemon-server", prog_name="mnemon")
+def main() -> None:
+    """Mnemon gives any OpenAI-compatible model a durable memory.
+
+    Start it with `mnemon serve`; it prints a key and a first call to try.
+    """
+
+
+main.add_command(serve)

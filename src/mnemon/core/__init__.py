@@ -1,0 +1,1 @@
+"""Records, errors, ids and time: the words every other part speaks. Imports nothing of ours."""

@@ -1,0 +1,252 @@
+"""The plain records that travel between the parts.
+
+A chat message is kept as the client or the model sent it (`Message.body`), so that no field is lost on the way; what the
+server needs to know about it is derived here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+Json = dict[str, Any]
+
+IDENTITY_FIELDS = ("user_id", "user_name", "chat_id", "chat_name", "chat_type", "thread_id")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who is talking and where, as the headers said."""
+
+    session_id: str | None = None
+    session_key: str | None = None
+    user_id: str | None = None
+    user_name: str | None = None
+    chat_id: str | None = None
+    chat_name: str | None = None
+    chat_type: str | None = None
+    thread_id: str | None = None
+
+    @property
+    def stateless(self) -> bool:
+        return self.session_id is None and self.session_key is None
+
+    def where(self) -> dict[str, str | None]:
+        """Who and where, without the two names of the conversation."""
+        return {name: getattr(self, name) for name in IDENTITY_FIELDS}
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One chat message, in OpenAI's shape."""
+
+    body: Json
+
+    @property
+    def role(self) -> str:
+        return str(self.body["role"])
+
+    @property
+    def text(self) -> str:
+        return text_of(self.body.get("content"))
+
+    @property
+    def calls(self) -> list[Json]:
+        return self.body.get("tool_calls") or []
+
+    def digest(self) -> bytes:
+        """What makes two messages the same when a client sends its history again.
+
+        Clients trim text, drop `reasoning_content` and turn null into "": none of that makes another message.
+        """
+        content = self.body.get("content")
+        parts = [self.role, " ".join(self.text.split())]
+        if isinstance(content, list):
+            parts += [str(p.get("image_url")) for p in content if p.get("type") == "image_url"]
+        for call in self.calls:
+            function = call.get("function") or {}
+            parts += [str(call.get("id")), str(function.get("name")), str(function.get("arguments"))]
+        if self.role == "tool":
+            parts.append(str(self.body.get("tool_call_id")))
+        return hashlib.blake2b("\x1f".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def chained(previous: bytes, digest: bytes) -> bytes:
+    """The digest of a whole history, one message longer."""
+    return hashlib.blake2b(previous + digest, digest_size=16).digest()
+
+
+def text_of(content: Any) -> str:
+    """The words of a message's content; images and other parts have none."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    return "\n".join(p.get("text") or p.get("refusal") or "" for p in content if p.get("type") in ("text", "refusal"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredMessage:
+    """A message of a transcript: `position` orders it within its lineage, for ever."""
+
+    message: Message
+    position: int
+    at: float
+    session_id: str
+    tokens: int | None = None
+    id: int = 0
+    finish_reason: str | None = None
+
+    @property
+    def role(self) -> str:
+        return self.message.role
+
+    @property
+    def text(self) -> str:
+        return self.message.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateLine:
+    """A line of a session's compressed state; `position` is the message it was taken from."""
+
+    position: int
+    role: str
+    at: float
+    kind: str
+    text: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    """A passage found again for the newest message."""
+
+    text: str
+    role: str
+    at: float
+    session_id: str
+    position: int
+    message_id: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lineage:
+    """One conversation: a root session and the children that compression made of it."""
+
+    id: int
+    root: str
+    tip: str
+    parent: str | None
+    scope: int
+    session_key: str | None
+    system_prompt: str | None
+    next_position: int
+    compacted_to: int
+    chain: bytes
+    branches: int
+    state: tuple[StateLine, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effective:
+    """Which session a turn really ran in: the `hermes` object of every reply."""
+
+    session_id: str | None = None
+    parent_session_id: str | None = None
+    session_key: str | None = None
+    compressed: bool = False
+    receipt_id: str | None = None
+
+    def as_json(self) -> Json:
+        return {
+            "session_id": self.session_id,
+            "parent_session_id": self.parent_session_id,
+            "session_key": self.session_key,
+            "compressed": self.compressed,
+            "receipt_id": self.receipt_id,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Idempotency:
+    """The client's `Idempotency-Key`, bound to tenant, route, identity headers and body."""
+
+    slot: bytes
+    fingerprint: bytes
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRequest:
+    """One turn, as the edge understood it: nothing here depends on the route it came by."""
+
+    tenant: str
+    identity: Identity
+    messages: tuple[Message, ...]
+    params: Json
+    model: str
+    stream: bool
+    idempotency: Idempotency | None = None
+    reject_if_busy: bool = False
+    whole_history: bool = False
+    must_exist: bool = False
+    source: str = "api"
+    background: bool = False
+
+    @property
+    def stateless(self) -> bool:
+        return self.background or self.identity.stateless
+
+    def system(self) -> tuple[Message, ...]:
+        return tuple(m for m in self.messages if m.role in ("system", "developer"))
+
+    def spoken(self) -> tuple[Message, ...]:
+        """What belongs into a transcript: everything but system text, which holds for this request only."""
+        return tuple(m for m in self.messages if m.role not in ("system", "developer"))
+
+    def with_identity(self, identity: Identity) -> TurnRequest:
+        return replace(self, identity=identity)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A part of a prompt with its price."""
+
+    name: str
+    tokens: int
+    messages: int = 0
+    detail: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """What is sent upstream, and the account of how it came about."""
+
+    messages: list[Json]
+    tokens: int
+    budget: int
+    blocks: tuple[Block, ...]
+    recalled: tuple[Recalled, ...] = ()
+    left_out: tuple[Json, ...] = ()
+
+    def account(self) -> Json:
+        """The explanation that receipts and previews show."""
+        return {
+            "tokens": self.tokens,
+            "budget": self.budget,
+            "blocks": [{"name": b.name, "tokens": b.tokens, "messages": b.messages, **b.detail} for b in self.blocks],
+            "recalled": [
+                {
+                    "text": r.text,
+                    "role": r.role,
+                    "at": r.at,
+                    "score": round(r.score, 4),
+                    "evidence": {"session_id": r.session_id, "message_id": r.message_id, "position": r.position},
+                }
+                for r in self.recalled
+            ],
+            "left_out": list(self.left_out),
+        }

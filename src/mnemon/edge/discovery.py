@@ -1,0 +1,148 @@
+"""What the server is and whether it is well: models, capabilities, health, metrics, receipts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mnemon.core import errors
+from mnemon.edge import identity
+from mnemon.edge.render import JsonResponse
+from mnemon.edge.services import path_value, services
+from mnemon.store.receipts import Receipts
+
+ENDPOINTS = {
+    "health": ("GET", "/health"),
+    "health_detailed": ("GET", "/health/detailed"),
+    "models": ("GET", "/v1/models"),
+    "model": ("GET", "/v1/models/{model_id}"),
+    "capabilities": ("GET", "/v1/capabilities"),
+    "metrics": ("GET", "/metrics"),
+    "chat_completions": ("POST", "/v1/chat/completions"),
+    "context_preview": ("POST", "/v1/context/preview"),
+    "receipt": ("GET", "/v1/receipts/{receipt_id}"),
+    "sessions": ("GET", "/api/sessions"),
+    "session_create": ("POST", "/api/sessions"),
+    "session": ("GET", "/api/sessions/{session_id}"),
+    "session_update": ("PATCH", "/api/sessions/{session_id}"),
+    "session_delete": ("DELETE", "/api/sessions/{session_id}"),
+    "session_messages": ("GET", "/api/sessions/{session_id}/messages"),
+    "session_fork": ("POST", "/api/sessions/{session_id}/fork"),
+    "session_chat": ("POST", "/api/sessions/{session_id}/chat"),
+    "session_chat_stream": ("POST", "/api/sessions/{session_id}/chat/stream"),
+}
+
+
+async def health(request: Request) -> Response:
+    return JsonResponse({"status": "ok", "platform": "hermes-agent", "server": "mnemon", "version": services(request).version})
+
+
+async def health_detailed(request: Request) -> Response:
+    """Readiness: can the database be read, is there room on the disk, which model answers."""
+    app = services(request)
+    checks: dict[str, Any] = {}
+    try:
+        await app.driver.read(lambda tx: tx.all("keys_all"))
+        checks["state_db"] = {"status": "ok", "backend": app.driver.name}
+    except errors.StoreError as error:
+        checks["state_db"] = {"status": "error", "backend": app.driver.name, "message": error.message}
+    usage = shutil.disk_usage(app.data_dir)
+    used = 100 * usage.used / usage.total
+    checks["disk"] = {"status": "ok" if usage.free > 100 * 2**20 else "low", "used_percent": round(used, 1), "free_bytes": usage.free}
+    checks["model"] = {"status": "ok", "kind": app.model_kind}
+    checks["background_queues"] = {"active_api_runs": len(app.turns.running), "process_completions": 0, "active_delegations": 0}
+    well = all(check.get("status", "ok") == "ok" for check in checks.values())
+    body = {
+        "status": "ok" if well else "degraded",
+        "readiness": {"status": "ready" if well else "degraded", "checks": checks},
+        "platform": "hermes-agent",
+        "server": "mnemon",
+        "version": app.version,
+        "active_agents": len(app.turns.running),
+        "gateway_busy": bool(app.turns.running),
+        "updated_at": app.clock(),
+        "started_at": app.started_at,
+        "pid": os.getpid(),
+    }
+    return JsonResponse(body)
+
+
+async def models(request: Request) -> Response:
+    app = services(request)
+    return JsonResponse({"object": "list", "data": await app.names.listing(created=int(app.started_at))})
+
+
+async def model(request: Request) -> Response:
+    app = services(request)
+    wanted = path_value(request, "model_id")
+    for offered in await app.names.listing(created=int(app.started_at)):
+        if offered["id"] == wanted or (wanted in app.names.own and offered["id"] == app.names.shown):
+            return JsonResponse({**offered, "id": wanted})
+    message = f"there is no model {wanted!r}"
+    raise errors.NotFound(message, code="model_not_found", param="model")
+
+
+async def capabilities(request: Request) -> Response:
+    """What a client may rely on. Hermes' keys, and our own beside them."""
+    app = services(request)
+    features = {
+        "chat_completions": True,
+        "chat_completions_streaming": True,
+        "responses_api": False,
+        "responses_streaming": False,
+        "run_submission": False,
+        "run_status": False,
+        "run_events_sse": False,
+        "run_stop": False,
+        "run_approval_response": False,
+        "tool_progress_events": False,
+        "approval_events": False,
+        "session_resources": True,
+        "session_chat": True,
+        "session_chat_streaming": True,
+        "session_fork": True,
+        "admin_config_rw": False,
+        "jobs_admin": False,
+        "memory_write_api": False,
+        "skills_api": False,
+        "audio_api": False,
+        "realtime_voice": False,
+        "session_continuity_header": identity.SESSION_ID,
+        "session_key_header": identity.SESSION_KEY,
+        "identity_headers": [name for field, name in identity.HEADERS.items() if field not in ("session_id", "session_key")],
+        "receipt_header": identity.RECEIPT,
+        "if_busy_header": "X-Mnemon-If-Busy",
+        "idempotency": {"supported": True, "durable": True, "retention_seconds": 86400, "streams_resumable": True},
+        "context_preview": True,
+        "cors": app.cors,
+    }
+    body = {
+        "object": "hermes.api_server.capabilities",
+        "platform": "hermes-agent",
+        "server": "mnemon",
+        "version": app.version,
+        "model": app.names.shown,
+        "auth": {"type": "bearer", "required": True},
+        "runtime": {
+            "mode": "server_agent",
+            "tool_execution": "client",
+            "split_runtime": False,
+            "description": "Sessions and memory are kept here; the model is upstream or built in; tools run at the client.",
+        },
+        "features": features,
+        "endpoints": {name: {"method": method, "path": path} for name, (method, path) in ENDPOINTS.items()},
+    }
+    return JsonResponse(body)
+
+
+async def metrics(request: Request) -> Response:
+    return Response(services(request).metrics.text(), media_type="text/plain; version=0.0.4")
+
+
+async def receipt(request: Request) -> Response:
+    wanted, tenant = path_value(request, "receipt_id"), request.state.tenant
+    return JsonResponse(await services(request).driver.read(lambda tx: Receipts(tx, tenant).get(wanted)))

@@ -1,0 +1,100 @@
+"""One table from our errors to HTTP, and one shape for all of them: `{"error": {message, type, param, code}}`."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mnemon.core import errors, ids
+from mnemon.edge.render import JsonResponse
+
+log = logging.getLogger("mnemon.edge")
+
+# The most specific class wins; order does not matter.
+STATUS: dict[type[errors.MnemonError], tuple[int, str]] = {
+    errors.MnemonError: (500, "server_error"),
+    errors.Invalid: (400, "invalid_request_error"),
+    errors.Denied: (401, "invalid_request_error"),
+    errors.NotFound: (404, "invalid_request_error"),
+    errors.Conflict: (409, "invalid_request_error"),
+    errors.LimitReached: (429, "rate_limit_error"),
+    errors.StoreError: (500, "server_error"),
+    errors.Unavailable: (503, "server_error"),
+    errors.LeaseLost: (503, "server_error"),
+    errors.ModelError: (502, "upstream_error"),
+    errors.ModelBusy: (429, "rate_limit_error"),
+    errors.ModelRejected: (400, "invalid_request_error"),
+    errors.ModelTimeout: (504, "upstream_error"),
+    errors.Stopped: (503, "server_error"),
+}
+BY_CODE = {"body_too_large": 413, "request_timeout": 408, "uri_too_long": 414, "headers_too_large": 431}
+PASSED_ON = (400, 404, 413, 422)
+
+
+def status_of(error: errors.MnemonError) -> tuple[int, str]:
+    """(HTTP status, type) of an error."""
+    if error.code in BY_CODE:
+        return BY_CODE[error.code], "invalid_request_error"
+    status, kind = next(STATUS[cls] for cls in type(error).__mro__ if cls in STATUS)
+    if isinstance(error, errors.ModelRejected):
+        upstream = getattr(error, "status", 400)
+        return (upstream if upstream in PASSED_ON else 502), kind
+    return status, kind
+
+
+def shape(error: errors.MnemonError) -> dict[str, Any]:
+    """The inside of an error object."""
+    return {"message": error.message, "type": status_of(error)[1], "param": error.param, "code": error.code}
+
+
+def headers_of(error: errors.MnemonError, status: int) -> dict[str, str]:
+    headers = {}
+    if error.retry_after is not None:
+        headers["Retry-After"] = f"{error.retry_after:g}"
+    elif status == 503:  # noqa: PLR2004 - a status is its own name
+        headers["Retry-After"] = "1"
+    if status == 401:  # noqa: PLR2004
+        headers["WWW-Authenticate"] = "Bearer"
+    if status in (408, 413):
+        headers["Connection"] = "close"
+    return headers
+
+
+def response(error: errors.MnemonError) -> Response:
+    status, _ = status_of(error)
+    return JsonResponse({"error": shape(error)}, status, headers_of(error, status))
+
+
+async def known(_request: Request, error: Exception) -> Response:
+    """Handler for our own errors."""
+    if not isinstance(error, errors.MnemonError):
+        return await unknown(_request, error)
+    if status_of(error)[0] == 500:  # noqa: PLR2004
+        return failed(error)
+    return response(error)
+
+
+async def http(_request: Request, error: Exception) -> Response:
+    """Handler for what the router says: no such route, no such method."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    code = {404: "route_not_found", 405: "method_not_allowed"}.get(status, "http_error")
+    message = {404: "there is no such route", 405: "this route does not take that method"}.get(status, "the request cannot be served")
+    headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
+    return JsonResponse({"error": {"message": message, "type": "invalid_request_error", "param": None, "code": code}}, status, headers)
+
+
+async def unknown(_request: Request, error: Exception) -> Response:
+    """Handler for what should not have happened: the log gets the text, the client a number to ask for."""
+    return failed(error)
+
+
+def failed(error: Exception) -> Response:
+    request_id = ids.request()
+    log.error("request %s failed", request_id, exc_info=error)
+    message = f"the server failed; its log says more under {request_id}"
+    body = {"error": {"message": message, "type": "server_error", "param": None, "code": "internal_error"}}
+    return JsonResponse(body, 500, {"X-Request-Id": request_id})

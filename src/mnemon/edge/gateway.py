@@ -1,0 +1,61 @@
+"""What happens to every request before its route: raw path, credential, limits, counting."""
+
+from __future__ import annotations
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mnemon.core import errors
+from mnemon.core.metrics import Metrics
+from mnemon.edge import errors as edge_errors
+from mnemon.edge.auth import Keyring
+
+OPEN_PATHS = frozenset({"/health", "/v1/health"})
+
+
+class Gateway:
+    """ASGI middleware around the router."""
+
+    def __init__(self, app: ASGIApp, *, keyring: Keyring, metrics: Metrics) -> None:
+        self.app = app
+        self.keyring = keyring
+        self.metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        # Routes match the path as it was sent: an id in it may hold an encoded slash.
+        scope["path"] = scope.get("raw_path", scope["path"].encode()).decode("latin-1")
+        status = 500
+
+        async def counted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._admit(scope, receive, counted)
+        finally:
+            endpoint = scope.get("endpoint")
+            self.metrics.add("mnemon_requests_total", 1, route=getattr(endpoint, "__name__", "none"), status=str(status))
+
+    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] in OPEN_PATHS:
+            await self.app(scope, receive, send)
+            return
+        try:
+            key = await self.keyring.find(authorization(scope))
+            with self.keyring.admitted(key):
+                scope.setdefault("state", {})["tenant"] = key.tenant
+                await self.app(scope, receive, send)
+        except (errors.Denied, errors.LimitReached, errors.StoreError) as error:
+            await edge_errors.response(error)(scope, receive, send)
+
+
+def authorization(scope: Scope) -> str | None:
+    for name, value in scope["headers"]:
+        if name == b"authorization":
+            text: str = value.decode("utf-8", "surrogateescape")
+            return text
+    return None

@@ -1,0 +1,1 @@
+"""Memory: what is found again of what was said."""

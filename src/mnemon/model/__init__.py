@@ -1,0 +1,1 @@
+"""Models: the port, the upstream HTTP client, the built-in model and the scripted double."""

@@ -1,0 +1,101 @@
+"""The driver port that the repositories stand on.
+
+A unit of work is an ordinary function that takes a `Tx` and returns a value. A driver runs it off the event loop inside one
+transaction and hands the value back: one thread hop, whatever the function does. So repositories are plain synchronous code,
+no transaction can stay open across an await, and both databases run the same lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from importlib import resources
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+Row = Mapping[str, Any]
+
+
+class Tx(Protocol):
+    """An open transaction. Statements are called by their name in `sql/queries.sql`; parameters are keywords.
+
+    `full_text` names the query language of the full-text index: "fts5" or "tsquery".
+    """
+
+    full_text: str
+
+    def run(self, name: str, /, **params: Any) -> int:
+        """Execute; the number of rows touched."""
+        ...
+
+    def many(self, name: str, rows: Iterable[Mapping[str, Any]], /) -> None:
+        """Execute once for each row of parameters."""
+        ...
+
+    def one(self, name: str, /, **params: Any) -> Row | None:
+        """The first row, or None."""
+        ...
+
+    def all(self, name: str, /, **params: Any) -> list[Row]:
+        """Every row, in the statement's order."""
+        ...
+
+    def alive(self, owner: int) -> bool:
+        """Whether the process that called itself `owner` still runs. Never wrong about a dead one of this machine or cluster."""
+        ...
+
+
+class Driver(Protocol):
+    """A database. `owner` names this process among those that share it, for as long as the driver is open."""
+
+    owner: int
+    name: str
+    shared: bool
+    """Whether several servers may use it at once."""
+
+    async def open(self) -> None:
+        """Connect, migrate, announce this process. Raises `errors.Unavailable` with a sentence that says what to do."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was begun, take the announcement back, disconnect."""
+        ...
+
+    async def read(self, work: Callable[[Tx], T]) -> T:
+        """Run `work` on a snapshot. It must not write."""
+        ...
+
+    async def write(self, work: Callable[[Tx], T], *, durable: bool = True) -> T:
+        """Run `work` in a transaction and commit it; if it raises, nothing of it remains.
+
+        When this returns, the change is visible to every reader and survives `kill -9`; with `durable`, a power cut too.
+        """
+        ...
+
+    def stamp(self, topic: str) -> int:
+        """A number that changes whenever any process touched the topic. Cheap enough for every request."""
+        ...
+
+    async def touch(self, topic: str) -> None:
+        """Tell every process that shares the database that the topic changed."""
+        ...
+
+
+STATEMENT = re.compile(r"^-- name: (\w+)(?: @(\w+))?\s*$", re.MULTILINE)
+
+
+def statements(dialect: str) -> dict[str, str]:
+    """The named statements of `sql/queries.sql`, in the wording of one dialect."""
+    pieces = STATEMENT.split(resources.files("mnemon.store").joinpath("sql/queries.sql").read_text())[1:]
+    found: dict[str, str] = {}
+    for name, only, text in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
+        if only in (None, dialect):
+            found[name] = text.strip().rstrip(";")
+    return found
+
+
+def migrations(dialect: str) -> list[tuple[str, str]]:
+    """(name, script) of every migration, oldest first."""
+    folder = resources.files("mnemon.store").joinpath("sql", dialect)
+    files = sorted((f for f in folder.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
+    return [(f.name.removesuffix(".sql"), f.read_text()) for f in files]

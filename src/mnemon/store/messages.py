@@ -1,0 +1,107 @@
+"""Messages of a lineage: every original, in order, for ever.
+
+The active path has branch 0. When a client edits or regenerates an earlier message, the messages from there on are moved to a branch
+with a number of its own; positions are never used twice, which is what makes an old branch readable without copies: it is its own
+messages, preceded by those of lower position that had not been moved away before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from mnemon.core.records import Message, StateLine, StoredMessage
+from mnemon.store.base import Row, Tx
+
+
+def stored(row: Row) -> StoredMessage:
+    return StoredMessage(
+        message=Message(msgspec.json.decode(row["body"])),
+        position=row["position"],
+        at=row["at"],
+        session_id=row["session_id"],
+        tokens=row["tokens"],
+        id=row["id"],
+        finish_reason=row["finish_reason"],
+    )
+
+
+class Messages:
+    """Messages of one tenant's lineage."""
+
+    def __init__(self, tx: Tx, tenant: str, lineage: int) -> None:
+        self.tx = tx
+        self.key = {"tenant": tenant, "lineage": lineage}
+
+    def live(self, *, after: int) -> list[StoredMessage]:
+        """The active path behind a position, in order."""
+        return [stored(row) for row in self.tx.all("messages_live", **self.key, after=after)]
+
+    def page(self, *, limit: int, offset: int, latest: bool = False, branch: int = 0) -> list[StoredMessage]:
+        """A page of the active path (or of an old branch), oldest first unless `latest`."""
+        if branch:
+            rows = self.tx.all("messages_page_branch", **self.key, limit=limit, offset=offset, branch=branch)
+        else:
+            rows = self.tx.all("messages_page_latest" if latest else "messages_page", **self.key, limit=limit, offset=offset)
+        return [stored(row) for row in rows]
+
+    def digests(self) -> list[tuple[int, bytes, bytes]]:
+        """(position, digest, chain) of the active path."""
+        return [(r["position"], bytes(r["digest"]), bytes(r["chain"])) for r in self.tx.all("messages_digests", **self.key)]
+
+    def add(self, message: StoredMessage, *, digest: bytes, chain: bytes) -> int:
+        """Append to the active path; the new row's id."""
+        row = self.tx.one(
+            "messages_add",
+            **self.key,
+            position=message.position,
+            session_id=message.session_id,
+            role=message.role,
+            body=msgspec.json.encode(message.message.body).decode(),
+            tokens=message.tokens,
+            digest=digest,
+            chain=chain,
+            finish_reason=message.finish_reason,
+            at=message.at,
+        )
+        return int(row["id"]) if row else 0
+
+    def archive(self, *, start: int, number: int, at: float) -> None:
+        """Move the active path from `start` on to a branch of its own."""
+        self.tx.run("messages_archive", **self.key, start=start, branch=number)
+        self.tx.run("branches_add", lineage=self.key["lineage"], number=number, start=start, at=at)
+
+    def compaction_before(self, position: int) -> tuple[int, tuple[StateLine, ...]]:
+        """The newest compressed state that knows nothing of `position` or later: (up to where it reaches, its lines)."""
+        row = self.tx.one("compactions_before", lineage=self.key["lineage"], position=position)
+        return (row["upto"], lines(row["state"])) if row else (0, ())
+
+
+def lines(text: str) -> tuple[StateLine, ...]:
+    return tuple(msgspec.json.decode(text, type=list[StateLine])) if text != "[]" else ()
+
+
+def lines_json(state: Sequence[StateLine]) -> str:
+    return msgspec.json.encode(list(state)).decode()
+
+
+def wire(message: StoredMessage) -> dict[str, Any]:
+    """A message as `/api/sessions/{id}/messages` shows it."""
+    body = message.message.body
+    return {
+        "id": message.id,
+        "session_id": message.session_id,
+        "role": message.role,
+        "content": body.get("content"),
+        "tool_call_id": body.get("tool_call_id"),
+        "tool_calls": body.get("tool_calls"),
+        "tool_name": body.get("name"),
+        "timestamp": message.at,
+        "token_count": message.tokens,
+        "finish_reason": message.finish_reason,
+        "reasoning": body.get("reasoning"),
+        "reasoning_content": body.get("reasoning_content"),
+        "refusal": body.get("refusal"),
+    }

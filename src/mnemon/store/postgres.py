@@ -1,0 +1,200 @@
+"""PostgreSQL: several servers on one database.
+
+A small pool of threads, each with a connection of its own, runs the units of work. One more connection holds an advisory lock that
+says "this process lives" and listens for what other processes changed; when the process dies, the server frees the lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.rows import dict_row
+
+from mnemon.core import errors
+from mnemon.store import base, migrate
+
+T = TypeVar("T")
+
+THREADS = 8
+PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
+MIGRATION_LOCK = 7_236_431  # any number, the same in every process: two servers that start together migrate one after the other
+
+
+class PostgresTx:
+    """A transaction on one connection."""
+
+    full_text = "tsquery"
+
+    def __init__(self, connection: psycopg.Connection[dict[str, Any]], statements: Mapping[str, str]) -> None:
+        self.connection = connection
+        self.cursor = connection.cursor()
+        self.statements = statements
+
+    def run(self, name: str, /, **params: Any) -> int:
+        return self._execute(name, params).rowcount
+
+    def many(self, name: str, rows: Iterable[Mapping[str, Any]], /) -> None:
+        self.cursor.executemany(self.statements[name], list(rows))  # type: ignore[arg-type]  # our own statements, no input in them
+
+    def one(self, name: str, /, **params: Any) -> base.Row | None:
+        return self._execute(name, params).fetchone()
+
+    def all(self, name: str, /, **params: Any) -> list[base.Row]:
+        return list(self._execute(name, params).fetchall())
+
+    def alive(self, owner: int) -> bool:
+        """A living process holds the lock of its number."""
+        free = self.cursor.execute("SELECT pg_try_advisory_xact_lock(%s) AS free", (owner,)).fetchone()
+        return not (free and free["free"])
+
+    def script(self, text: str) -> None:
+        self.connection.execute(text)  # type: ignore[call-overload]  # a migration of ours, not a literal
+
+    def _execute(self, name: str, params: Mapping[str, Any]) -> psycopg.Cursor[dict[str, Any]]:
+        return self.cursor.execute(self.statements[name], params)  # type: ignore[arg-type]  # our own statements, no input in them
+
+
+class Postgres:
+    """The driver for a `postgresql://` address."""
+
+    name = "postgres"
+    shared = True
+
+    def __init__(self, url: str, *, owner: int) -> None:
+        self.url = url
+        self.owner = owner
+        texts = base.statements("postgres")
+        self.statements = {name: PARAMETER.sub(r"%(\1)s", text) for name, text in texts.items()}
+        self.threads: ThreadPoolExecutor | None = None
+        self.local = threading.local()
+        self.opened: list[psycopg.Connection[dict[str, Any]]] = []
+        self.stamps: dict[str, int] = {}
+        self.listener: threading.Thread | None = None
+        self.closing = threading.Event()
+        self.announced = threading.Event()
+
+    async def open(self) -> None:
+        self.closing.clear()
+        try:
+            await asyncio.to_thread(self._prepare)
+        except psycopg.Error as error:
+            message = f"cannot open the PostgreSQL database: {str(error).strip()}"
+            raise errors.Unavailable(message) from error
+        self.threads = ThreadPoolExecutor(THREADS, thread_name_prefix="mnemon-postgres")
+        self.listener = threading.Thread(target=self._listen_loop, name="mnemon-listener", daemon=True)
+        self.listener.start()
+        await asyncio.to_thread(self.announced.wait, 30)
+
+    def _prepare(self) -> None:
+        with psycopg.connect(self.url, row_factory=dict_row) as connection, connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
+            plain = connection.cursor(row_factory=psycopg.rows.tuple_row)
+            migrate.apply(PostgresTx(connection, self.statements), "postgres", plain.execute)  # type: ignore[arg-type]
+
+    async def close(self) -> None:
+        self.closing.set()
+        if self.threads:
+            await asyncio.to_thread(self.threads.shutdown)
+        for connection in self.opened:
+            connection.close()
+        self.opened.clear()
+        if self.listener:
+            await asyncio.to_thread(self.listener.join)
+        self.threads, self.listener = None, None
+
+    async def read(self, work: Callable[[base.Tx], T]) -> T:
+        return await self._submit(work, "read")
+
+    async def write(self, work: Callable[[base.Tx], T], *, durable: bool = True) -> T:
+        return await self._submit(work, "durable" if durable else "relaxed")
+
+    async def _submit(self, work: Callable[[base.Tx], T], mode: str) -> T:
+        if not self.threads:
+            message = "the database is closed"
+            raise errors.Unavailable(message)
+        future = asyncio.get_running_loop().run_in_executor(self.threads, self._work, work, mode)
+        return await asyncio.shield(future)
+
+    def _work(self, work: Callable[[base.Tx], T], mode: str) -> T:
+        tx = self._tx()
+        with translated(tx):
+            if mode == "relaxed":
+                tx.connection.execute("SET LOCAL synchronous_commit = off")
+            result = work(tx)
+            tx.connection.commit()
+            return result
+
+    def _tx(self) -> PostgresTx:
+        tx: PostgresTx | None = getattr(self.local, "tx", None)
+        if tx is None or tx.connection.closed:
+            try:
+                connection = psycopg.connect(self.url, row_factory=dict_row)
+            except psycopg.Error as error:
+                message = f"the database cannot be reached: {str(error).strip()}"
+                raise errors.Unavailable(message) from error
+            self.opened = [c for c in self.opened if not c.closed]
+            self.opened.append(connection)
+            tx = self.local.tx = PostgresTx(connection, self.statements)
+        return tx
+
+    def stamp(self, topic: str) -> int:
+        return self.stamps.get(topic, 0)
+
+    async def touch(self, topic: str) -> None:
+        def notify() -> None:
+            with psycopg.connect(self.url, autocommit=True) as connection:
+                connection.execute("SELECT pg_notify('mnemon', %s)", (topic,))
+
+        await asyncio.to_thread(notify)
+
+    def _listen_loop(self) -> None:
+        """Hold the lock that says we live, and count what others touch; after a lost connection, do both again."""
+        while not self.closing.is_set():
+            try:
+                with psycopg.connect(self.url, autocommit=True) as connection:
+                    connection.execute("SELECT pg_advisory_lock(%s)", (self.owner,))
+                    connection.execute("LISTEN mnemon")
+                    self.stamps = {topic: count + 1 for topic, count in self.stamps.items()}
+                    self.announced.set()
+                    self._listen(connection)
+            except psycopg.Error:
+                if not self.closing.is_set():
+                    time.sleep(0.5)
+
+    def _listen(self, connection: psycopg.Connection[Any]) -> None:
+        while not self.closing.is_set():
+            for note in connection.notifies(timeout=0.5):
+                self.stamps[note.payload] = self.stamps.get(note.payload, 0) + 1
+
+
+@contextlib.contextmanager
+def translated(tx: PostgresTx) -> Iterator[None]:
+    """The driver's errors, in our words; whatever happened, the connection is clean or closed afterwards."""
+    try:
+        yield
+    except psycopg.OperationalError as error:
+        tx.connection.close()
+        message = "the database cannot be reached"
+        raise errors.Unavailable(message) from error
+    except psycopg.Error as error:
+        undo(tx)
+        message = f"the database refused a statement: {str(error).strip()}"
+        raise errors.StoreError(message) from error
+    except BaseException:
+        undo(tx)
+        raise
+
+
+def undo(tx: PostgresTx) -> None:
+    try:
+        tx.connection.rollback()
+    except psycopg.Error:
+        tx.connection.close()

@@ -1,0 +1,32 @@
+"""Receipts: what a reply was made from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from mnemon.core import errors
+from mnemon.store.base import Tx
+
+
+class Receipts:
+    """Receipts of one tenant."""
+
+    def __init__(self, tx: Tx, tenant: str) -> None:
+        self.tx = tx
+        self.tenant = tenant
+
+    def add(self, receipt_id: str, *, lineage: int, body: dict[str, Any], at: float) -> None:
+        """Keep a receipt, in the transaction of the turn it explains."""
+        text = msgspec.json.encode(body).decode()
+        self.tx.run("receipts_add", tenant=self.tenant, id=receipt_id, lineage=lineage, body=text, at=at)
+
+    def get(self, receipt_id: str) -> dict[str, Any]:
+        """Raises `NotFound`."""
+        row = self.tx.one("receipts_get", tenant=self.tenant, id=receipt_id)
+        if row is None:
+            message = f"there is no receipt {receipt_id!r}"
+            raise errors.NotFound(message, code="receipt_not_found", param="receipt_id")
+        found: dict[str, Any] = msgspec.json.decode(row["body"])
+        return found

@@ -1,0 +1,224 @@
+"""Sessions and the lineages that compression strings them into.
+
+A lineage is one conversation. It has a root session, whose name it bears, and a tip, the session that new turns belong to. Every session
+of a lineage points at the lineage, so the tip is found from any of them in one look-up; a fork is a lineage of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mnemon.core import errors
+from mnemon.core.records import Identity, Lineage
+from mnemon.store.base import Row, Tx
+from mnemon.store.messages import lines
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSession:
+    """What is known of a session when it begins."""
+
+    id: str
+    source: str
+    parent_id: str | None = None
+    title: str | None = None
+    model: str | None = None
+    system_prompt: str | None = None
+    session_key: str | None = None
+    identity: Identity = Identity()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a turn adds to its session's counters."""
+
+    messages: int = 0
+    tool_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    reasoning_tokens: int = 0
+    calls: int = 0
+    model: str | None = None
+    preview: str | None = None
+
+    def columns(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+class Sessions:
+    """Sessions of one tenant."""
+
+    def __init__(self, tx: Tx, tenant: str) -> None:
+        self.tx = tx
+        self.tenant = tenant
+
+    def lineage_of(self, session_id: str) -> Lineage | None:
+        """The lineage that any of its sessions belongs to."""
+        row = self.tx.one("lineages_find", tenant=self.tenant, id=session_id)
+        if row is None:
+            return None
+        known = {name: row[name] for name in Lineage.__dataclass_fields__ if name not in ("state", "chain")}
+        return Lineage(**known, chain=bytes(row["chain"]), state=lines(row["state"]))
+
+    def current_of(self, session_key: str) -> str | None:
+        """Root of the transcript that a key without an id continues."""
+        row = self.tx.one("channels_find", tenant=self.tenant, session_key=session_key)
+        return str(row["root"]) if row else None
+
+    def make_current(self, session_key: str, lineage: int) -> None:
+        """What `/new` and `/reset` do: from now on the key alone continues this lineage."""
+        self.tx.run("channels_set", tenant=self.tenant, session_key=session_key, lineage=lineage)
+
+    def existing_scope(self, session_key: str) -> int | None:
+        """The scope of a key that was used before."""
+        row = self.tx.one("scopes_find", tenant=self.tenant, kind="key", name=session_key)
+        return int(row["id"]) if row else None
+
+    def scope(self, session_key: str | None, root: str) -> int:
+        """The memory scope: the key's if there is one, else the lineage's own."""
+        kind, name = ("key", session_key) if session_key is not None else ("lineage", root)
+        row = self.tx.one("scopes_find", tenant=self.tenant, kind=kind, name=name)
+        row = row or self.tx.one("scopes_add", tenant=self.tenant, kind=kind, name=name)
+        return int(row["id"]) if row else 0
+
+    def shared(self, scope: int, lineage: int) -> bool:
+        """Whether another lineage lives in the same scope."""
+        return self.tx.one("scopes_busy", tenant=self.tenant, scope=scope, lineage=lineage) is not None
+
+    def begin(self, new: NewSession, *, at: float) -> Lineage:
+        """Create a session as the root of a lineage of its own. Raises `Conflict` if the id is taken."""
+        if self.tx.one("sessions_get", tenant=self.tenant, id=new.id):
+            message = f"there is a session {new.id!r} already"
+            raise errors.Conflict(message, code="session_exists", param="id")
+        scope = self.scope(new.session_key, new.id)
+        row = self.tx.one(
+            "lineages_add",
+            tenant=self.tenant,
+            root=new.id,
+            scope=scope,
+            session_key=new.session_key,
+            system_prompt=new.system_prompt,
+            at=at,
+        )
+        lineage = int(row["id"]) if row else 0
+        self._insert(new, lineage, at)
+        if new.session_key is not None:
+            self.tx.run("channels_begin", tenant=self.tenant, session_key=new.session_key, lineage=lineage)
+        return Lineage(
+            id=lineage,
+            root=new.id,
+            tip=new.id,
+            parent=new.parent_id,
+            scope=scope,
+            session_key=new.session_key,
+            system_prompt=new.system_prompt,
+            next_position=1,
+            compacted_to=0,
+            chain=b"",
+            branches=0,
+        )
+
+    def _insert(self, new: NewSession, lineage: int, at: float) -> None:
+        self.tx.run(
+            "sessions_add",
+            tenant=self.tenant,
+            id=new.id,
+            lineage=lineage,
+            parent_id=new.parent_id,
+            source=new.source,
+            title=new.title,
+            model=new.model,
+            at=at,
+            **new.identity.where(),
+        )
+
+    def bind(self, lineage: Lineage, session_key: str) -> int:
+        """Give a lineage that began without a key its key; its memories move into the key's scope. The new scope."""
+        scope = self.scope(session_key, lineage.root)
+        self.tx.run("lineages_bind", tenant=self.tenant, lineage=lineage.id, session_key=session_key, scope=scope)
+        self.tx.run("passages_move", tenant=self.tenant, lineage=lineage.id, scope=scope)
+        self.tx.run("channels_begin", tenant=self.tenant, session_key=session_key, lineage=lineage.id)
+        return scope
+
+    def identify(self, session_id: str, identity: Identity) -> None:
+        """Remember who and where; what a request leaves out stays as it was."""
+        if any(identity.where().values()):
+            self.tx.run("sessions_identify", tenant=self.tenant, id=session_id, **identity.where())
+
+    def count(self, session_id: str, usage: Usage) -> None:
+        self.tx.run("sessions_count", tenant=self.tenant, id=session_id, **usage.columns())
+
+    def end(self, session_id: str, reason: str, *, at: float) -> None:
+        self.tx.run("sessions_end", tenant=self.tenant, id=session_id, end_reason=reason, at=at)
+
+    def advance(self, lineage: int, *, next_position: int, chain: bytes, at: float) -> None:
+        """Move the head of the active path."""
+        self.tx.run("lineages_advance", tenant=self.tenant, lineage=lineage, next_position=next_position, chain=chain, at=at)
+
+    def continue_in(self, child: NewSession, lineage: Lineage, *, upto: int, state: str, at: float) -> None:
+        """Compression: the tip ends, a child continues it with `state` standing for the messages up to `upto`."""
+        self.end(lineage.tip, "compression", at=at)
+        self._insert(child, lineage.id, at)
+        self.tx.run("compactions_add", lineage=lineage.id, upto=upto, state=state, at=at)
+        self.tx.run("lineages_compact", tenant=self.tenant, lineage=lineage.id, tip=child.id, upto=upto, state=state)
+
+    def rewind(self, lineage: int, *, upto: int, state: str) -> None:
+        """A branch began inside the compressed part: fall back to the state before it."""
+        self.tx.run("compactions_drop_from", lineage=lineage, position=upto + 1)
+        self.tx.run("lineages_rewind", tenant=self.tenant, lineage=lineage, upto=upto, state=state)
+
+    def branched(self, lineage: int) -> None:
+        self.tx.run("lineages_branch", tenant=self.tenant, lineage=lineage)
+
+    def get(self, session_id: str) -> Row:
+        """The row of exactly this session. Raises `NotFound`."""
+        row = self.tx.one("sessions_get", tenant=self.tenant, id=session_id)
+        if row is None:
+            raise missing(session_id)
+        return row
+
+    def listing(self, *, limit: int, offset: int, source: str = "", session_key: str = "", children: bool = False) -> list[Row]:
+        """Newest activity first; a compressed lineage is one row, its tip, unless `children` are asked for."""
+        name = "sessions_list_with_children" if children else "sessions_list"
+        return self.tx.all(name, tenant=self.tenant, limit=limit, offset=offset, source=source, session_key=session_key)
+
+    def rename(self, session_id: str, title: str | None) -> None:
+        self.tx.run("sessions_rename", tenant=self.tenant, id=session_id, title=title)
+
+    def delete(self, session_id: str) -> None:
+        """Delete the whole conversation that the session belongs to; forks of it survive. Raises `NotFound`."""
+        lineage = self.lineage_of(session_id)
+        if lineage is None:
+            raise missing(session_id)
+        self.tx.run("sessions_orphan", tenant=self.tenant, lineage=lineage.id)
+        self.tx.run("lineages_drop", tenant=self.tenant, lineage=lineage.id)
+
+    def fork(self, source: Lineage, new: NewSession, *, at: float) -> Lineage:
+        """A new lineage with the messages copied. Without a key it is a scope of its own."""
+        fork = self.begin(new, at=at)
+        both = {"tenant": self.tenant, "lineage": source.id, "copy": fork.id}
+        self.tx.run("messages_copy", **both, session_id=new.id)
+        self.tx.run("compactions_copy", lineage=source.id, copy=fork.id)
+        self.tx.run("passages_copy", **both, scope=fork.scope)
+        row = self.tx.one("messages_count", tenant=self.tenant, lineage=fork.id)
+        self.count(new.id, Usage(messages=row["n"] if row else 0))
+        self.tx.run(
+            "lineages_restore",
+            tenant=self.tenant,
+            lineage=fork.id,
+            upto=source.compacted_to,
+            state=self._state_of(source),
+            next_position=source.next_position,
+            chain=source.chain,
+        )
+        return fork
+
+    def _state_of(self, source: Lineage) -> str:
+        row = self.tx.one("compactions_before", lineage=source.id, position=source.compacted_to + 1)
+        return str(row["state"]) if row else "[]"
+
+
+def missing(session_id: str) -> errors.NotFound:
+    return errors.NotFound(f"there is no session {session_id!r}", code="session_not_found", param="session_id")

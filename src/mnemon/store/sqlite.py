@@ -1,0 +1,300 @@
+"""SQLite: one file, one writer thread with group commit, readers beside it.
+
+The writer drains its queue into one transaction, each unit of work in a savepoint of its own, and pays for one `fsync` for all of
+them. Work that need not survive a power cut (leases) rides along or is committed without an `fsync`; `kill -9` loses neither.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from mnemon.core import errors
+from mnemon.store import base, migrate
+
+T = TypeVar("T")
+
+READERS = 4
+LARGEST_BATCH = 64
+
+
+class SqliteTx:
+    """A transaction on one connection."""
+
+    full_text = "fts5"
+
+    def __init__(self, connection: sqlite3.Connection, statements: Mapping[str, str], owners: Path) -> None:
+        self.connection = connection
+        self.statements = statements
+        self.owners = owners
+
+    def run(self, name: str, /, **params: Any) -> int:
+        return self.connection.execute(self.statements[name], params).rowcount
+
+    def many(self, name: str, rows: Iterable[Mapping[str, Any]], /) -> None:
+        self.connection.executemany(self.statements[name], rows)
+
+    def one(self, name: str, /, **params: Any) -> base.Row | None:
+        row: base.Row | None = self.connection.execute(self.statements[name], params).fetchone()
+        return row
+
+    def all(self, name: str, /, **params: Any) -> list[base.Row]:
+        return self.connection.execute(self.statements[name], params).fetchall()
+
+    def script(self, text: str) -> None:
+        """Several statements, inside the open transaction (`executescript` would commit it)."""
+        statement = ""
+        for line in text.splitlines(keepends=True):
+            statement += line
+            if sqlite3.complete_statement(statement):
+                self.connection.execute(statement)
+                statement = ""
+
+    def alive(self, owner: int) -> bool:
+        """A process holds a lock on its file in `owners` for as long as it lives."""
+        try:
+            handle = os.open(self.owners / str(owner), os.O_RDWR)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(handle)
+        with contextlib.suppress(FileNotFoundError):
+            (self.owners / str(owner)).unlink()
+        return False
+
+
+class Work(NamedTuple):
+    """A unit of work in the writer's queue, and where its result goes."""
+
+    function: Callable[[base.Tx], Any]
+    durable: bool
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+
+
+class Sqlite:
+    """The driver for a database file."""
+
+    name = "sqlite"
+    shared = False
+
+    def __init__(self, path: Path, *, owner: int) -> None:
+        self.path = path
+        self.owner = owner
+        self.statements = base.statements("sqlite")
+        self.owners = path.with_name(path.name + "-owners")
+        self.queue: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
+        self.writer: threading.Thread | None = None
+        self.readers: ThreadPoolExecutor | None = None
+        self.local = threading.local()
+        self.opened: list[sqlite3.Connection] = []
+        self.presence: int | None = None
+
+    async def open(self) -> None:
+        try:
+            await asyncio.to_thread(self._prepare)
+        except (sqlite3.Error, OSError) as error:
+            message = f"cannot open the database {self.path}: {error}"
+            raise errors.Unavailable(message) from error
+        self.readers = ThreadPoolExecutor(READERS, thread_name_prefix="mnemon-reader")
+        self.writer = threading.Thread(target=self._write_loop, name="mnemon-writer", daemon=True)
+        self.writer.start()
+
+    def _prepare(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.owners.mkdir(exist_ok=True)
+        self.presence = os.open(self.owners / str(self.owner), os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(self.presence, fcntl.LOCK_EX)
+        connection = self._connect()
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            migrate.apply(SqliteTx(connection, self.statements, self.owners), "sqlite", connection.execute)
+            connection.execute("COMMIT")
+        finally:
+            connection.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30, cached_statements=256)
+        connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        return connection
+
+    async def close(self) -> None:
+        if self.writer:
+            self.queue.put(None)
+            await asyncio.to_thread(self.writer.join)
+        if self.readers:
+            self.readers.shutdown()
+        for connection in self.opened:
+            connection.close()
+        if self.presence is not None:
+            (self.owners / str(self.owner)).unlink(missing_ok=True)
+            os.close(self.presence)
+        self.writer, self.readers, self.presence = None, None, None
+        self.opened.clear()
+
+    async def read(self, work: Callable[[base.Tx], T]) -> T:
+        if not self.readers:
+            message = "the database is closed"
+            raise errors.Unavailable(message)
+        return await asyncio.get_running_loop().run_in_executor(self.readers, self._read, work)
+
+    def _read(self, work: Callable[[base.Tx], T]) -> T:
+        tx: SqliteTx | None = getattr(self.local, "tx", None)
+        if tx is None:
+            connection = self._connect()
+            connection.execute("PRAGMA query_only = ON")
+            self.opened.append(connection)
+            tx = self.local.tx = SqliteTx(connection, self.statements, self.owners)
+        with translated():
+            tx.connection.execute("BEGIN")
+            try:
+                return work(tx)
+            finally:
+                tx.connection.execute("ROLLBACK")
+
+    async def write(self, work: Callable[[base.Tx], T], *, durable: bool = True) -> T:
+        if not self.writer:
+            message = "the database is closed"
+            raise errors.Unavailable(message)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self.queue.put(Work(work, durable, loop, future))
+        # A unit of work once queued is carried out, whoever stops waiting for it.
+        return await asyncio.shield(future)
+
+    def _write_loop(self) -> None:
+        connection = self._connect()
+        tx = SqliteTx(connection, self.statements, self.owners)
+        full = True
+        while (first := self.queue.get()) is not None:
+            batch, last = self._drain(first)
+            durable = any(work.durable for work in batch)
+            if durable != full:
+                connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+                full = durable
+            deliver(batch, self._commit(tx, batch))
+            if last:
+                break
+        connection.close()
+
+    def _drain(self, first: Work) -> tuple[list[Work], bool]:
+        """Whatever waits by now, up to a limit; and whether the end was among it."""
+        batch = [first]
+        while len(batch) < LARGEST_BATCH:
+            try:
+                work = self.queue.get_nowait()
+            except queue.Empty:
+                break
+            if work is None:
+                return batch, True
+            batch.append(work)
+        return batch, False
+
+    def _commit(self, tx: SqliteTx, batch: list[Work]) -> list[tuple[Any, BaseException | None]]:
+        connection = tx.connection
+        try:
+            with translated():
+                connection.execute("BEGIN IMMEDIATE")
+                if len(batch) == 1:
+                    results = [(batch[0].function(tx), None)]
+                else:
+                    results = [savepoint(tx, work) for work in batch]
+                connection.execute("COMMIT")
+        except Exception as error:  # noqa: BLE001 - whatever it was, its place is with those who wait for the result
+            with contextlib.suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            return [(None, error)] * len(batch)
+        return results
+
+    def stamp(self, topic: str) -> int:
+        try:
+            return os.stat(self.owners / f"{topic}.stamp").st_mtime_ns
+        except FileNotFoundError:
+            return 0
+
+    async def touch(self, topic: str) -> None:
+        path = self.owners / f"{topic}.stamp"
+        path.touch()
+        os.utime(path)
+
+    def backup(self, target: Path) -> None:
+        """A consistent copy, made while the database is in use."""
+        source, copy = self._connect(), sqlite3.connect(target)
+        try:
+            source.backup(copy, pages=1024)
+        finally:
+            copy.close()
+            source.close()
+
+    def integrity(self) -> str:
+        """"ok", or what is wrong with the file."""
+        connection = self._connect()
+        try:
+            found = str(connection.execute("PRAGMA integrity_check").fetchone()[0])
+            broken = connection.execute("PRAGMA foreign_key_check").fetchall()
+        finally:
+            connection.close()
+        return found if not broken else f"{found}; {len(broken)} rows break a foreign key"
+
+
+def savepoint(tx: SqliteTx, work: Work) -> tuple[Any, BaseException | None]:
+    """One unit of work inside a shared transaction: its failure leaves the others alone."""
+    tx.connection.execute("SAVEPOINT one")
+    try:
+        with translated():
+            result = work.function(tx)
+    except Exception as error:  # noqa: BLE001 - handed to the caller who waits for this unit
+        tx.connection.execute("ROLLBACK TO one")
+        tx.connection.execute("RELEASE one")
+        return None, error
+    tx.connection.execute("RELEASE one")
+    return result, None
+
+
+def deliver(batch: list[Work], results: list[tuple[Any, BaseException | None]]) -> None:
+    """Wake everyone who waits, with one call into each event loop."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any, BaseException | None]]] = {}
+    for work, (result, error) in zip(batch, results, strict=True):
+        by_loop.setdefault(work.loop, []).append((work.future, result, error))
+    for loop, outcomes in by_loop.items():
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, outcomes)
+
+
+def settle(outcomes: list[tuple[asyncio.Future[Any], Any, BaseException | None]]) -> None:
+    for future, result, error in outcomes:
+        if future.done():
+            continue
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)
+
+
+@contextlib.contextmanager
+def translated() -> Any:
+    """The driver's errors, in our words."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        message = f"the database cannot be used: {error}"
+        raise errors.Unavailable(message) from error
+    except sqlite3.Error as error:
+        message = f"the database refused a statement: {error}"
+        raise errors.StoreError(message) from error

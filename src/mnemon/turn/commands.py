@@ -1,0 +1,77 @@
+"""`/new` and `/reset`: a new transcript under the same key, without a model call. The old transcript is not touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mnemon.core import ids
+from mnemon.core.records import Effective, Json, TurnRequest
+from mnemon.store.base import Driver, Tx
+from mnemon.store.idempotency import Record, Records
+from mnemon.store.sessions import NewSession, Sessions
+from mnemon.turn import resolve
+from mnemon.turn.running import Wire
+
+COMMANDS = ("/new", "/reset")
+
+WITH_KEY = "Started a new conversation. What I remember about you stays."
+WITHOUT_KEY = "Started a new conversation. It begins with nothing: without a session key, no memory is carried over."
+
+
+def asked(request: TurnRequest) -> bool:
+    """Whether the whole user message is a command. Without a session it is an ordinary message."""
+    spoken = request.spoken()
+    return not request.stateless and bool(spoken) and spoken[-1].role == "user" and spoken[-1].text.strip() in COMMANDS
+
+
+async def carry_out(
+    driver: Driver, request: TurnRequest, wire: Wire, *, now: float, numbering: Callable[[int, bytes], bytes]
+) -> Record | resolve.Elsewhere:
+    """Rotate the session; the answer in the shape of a record."""
+    return await driver.write(lambda tx: rotate(tx, request, wire, now=now, numbering=numbering))
+
+
+def rotate(tx: Tx, request: TurnRequest, wire: Wire, *, now: float, numbering: Callable[[int, bytes], bytes]) -> Record | resolve.Elsewhere:
+    records = Records(tx, request.tenant)
+    if request.idempotency:
+        known = records.find(request.idempotency, now=now)
+        if isinstance(known, Record):
+            return known
+        if known is not None:
+            return resolve.Elsewhere()
+    sessions = Sessions(tx, request.tenant)
+    lineage, _ = resolve.locate(sessions, request)
+    key = (lineage.session_key if lineage else None) or request.identity.session_key
+    new = sessions.begin(
+        NewSession(id=ids.session(), source=request.source, session_key=key, identity=request.identity, model=request.model), at=now
+    )
+    if key is not None:
+        sessions.make_current(key, new.id)
+    effective = Effective(session_id=new.root, session_key=key)
+    record = answer(request, wire, effective, WITH_KEY if key is not None else WITHOUT_KEY, numbering)
+    if request.idempotency:
+        records.finish(request.idempotency, record, lineage=new.id, now=now)
+    return record
+
+
+def answer(request: TurnRequest, wire: Wire, effective: Effective, text: str, numbering: Callable[[int, bytes], bytes]) -> Record:
+    """The confirmation, as the route shows a reply."""
+    outcome = Confirmation(effective, text)
+    if not request.stream:
+        return Record(headers=effective.as_json(), body=wire.whole(outcome), replayed=False)
+    pieces = [{"role": "assistant", "content": ""}, {"content": text}]
+    chunks = (wire.chunk({"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": p, "finish_reason": None}]}) for p in pieces)
+    frames = [*wire.begin(effective), *(c for c in chunks if c), *wire.finish(outcome)]
+    return Record(headers=effective.as_json(), body=b"".join(numbering(i, f) for i, f in enumerate(frames)), replayed=False)
+
+
+class Confirmation:
+    """The outcome of a turn in which no model spoke."""
+
+    finish_reason = "stop"
+
+    def __init__(self, effective: Effective, text: str) -> None:
+        self.effective = effective
+        self.reply: Json = {"role": "assistant", "content": text}
+        self.usage: Json = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+        self.whole: Json = {"object": "chat.completion", "choices": [{"index": 0, "message": {**self.reply, "refusal": None}, "logprobs": None, "finish_reason": "stop"}]}

@@ -1,0 +1,122 @@
+"""The last step: all that a turn made, in one transaction, or nothing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mnemon.context.compress import Compaction
+from mnemon.core.records import Effective, Json, Lineage, StoredMessage, chained
+from mnemon.memory.base import Memory
+from mnemon.store.base import Tx
+from mnemon.store.idempotency import Record, Records
+from mnemon.store.leases import Leases
+from mnemon.store.messages import Messages, lines_json
+from mnemon.store.receipts import Receipts
+from mnemon.store.sessions import NewSession, Sessions, Usage
+from mnemon.turn import reply as replies
+from mnemon.turn.resolve import Begun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """Everything a turn leaves behind, worked out before the transaction begins."""
+
+    begun: Begun
+    messages: tuple[StoredMessage, ...]
+    plans: Sequence[Any]
+    usage: Json
+    effective: Effective
+    compaction: Compaction | None
+    receipt: Json
+    record: Record | None
+    at: float
+
+
+def commit(tx: Tx, result: Result, memory: Memory) -> None:
+    """Write it. Raises `LeaseLost` if another process took over; then nothing is written."""
+    begun, request = result.begun, result.begun.request
+    lineage_id = None
+    if begun.lease is not None:
+        Leases(tx, request.tenant).end(begun.lease, begun.token)
+        lineage = prepared(tx, result)
+        lineage_id = lineage.id
+        write_messages(tx, result, lineage, memory)
+        compress(tx, result, lineage)
+        Receipts(tx, request.tenant).add(str(result.effective.receipt_id), lineage=lineage.id, body=result.receipt, at=result.at)
+    if request.idempotency and result.record:
+        Records(tx, request.tenant).finish(request.idempotency, result.record, lineage=lineage_id, now=result.at)
+
+
+def prepared(tx: Tx, result: Result) -> Lineage:
+    """The lineage as this turn needs it: created, bound to its key, rewound to where the new messages go."""
+    begun, request = result.begun, result.begun.request
+    sessions = Sessions(tx, request.tenant)
+    lineage = begun.lineage
+    if lineage is None:
+        new = NewSession(
+            id=str(begun.session_id),
+            source=request.source,
+            session_key=begun.session_key,
+            identity=request.identity,
+            model=request.model,
+        )
+        return sessions.begin(new, at=result.at)
+    sessions.identify(lineage.tip, request.identity)
+    if lineage.session_key is None and begun.session_key is not None:
+        lineage = replace(lineage, scope=sessions.bind(lineage, begun.session_key), session_key=begun.session_key)
+    if begun.cut is not None:
+        Messages(tx, request.tenant, lineage.id).archive(start=begun.cut, number=lineage.branches + 1, at=result.at)
+        if begun.cut <= lineage.compacted_to:
+            sessions.rewind(lineage.id, upto=begun.compacted_to, state=lines_json(begun.state))
+        else:
+            sessions.branched(lineage.id)
+    return lineage
+
+
+def write_messages(tx: Tx, result: Result, lineage: Lineage, memory: Memory) -> None:
+    begun, request = result.begun, result.begun.request
+    messages = Messages(tx, request.tenant, lineage.id)
+    chain = begun.chain
+    rows = []
+    for message in result.messages:
+        digest = message.message.digest()
+        chain = chained(chain, digest)
+        rows.append(messages.add(message, digest=digest, chain=chain))
+    memory.learn(tx, tenant=request.tenant, scope=lineage.scope, plans=list(zip(rows, result.plans, strict=True)))
+    sessions = Sessions(tx, request.tenant)
+    sessions.advance(lineage.id, next_position=begun.next_position + len(result.messages), chain=chain, at=result.at)
+    sessions.count(lineage.tip, usage_of(result))
+
+
+def usage_of(result: Result) -> Usage:
+    usage = result.usage
+    said = next((m.text for m in result.messages if m.role == "user"), "")
+    return Usage(
+        messages=len(result.messages),
+        tool_calls=sum(len(m.message.calls) for m in result.messages),
+        input_tokens=usage.get("prompt_tokens") or 0,
+        output_tokens=usage.get("completion_tokens") or 0,
+        cache_read_tokens=replies.detail(usage, "prompt_tokens_details", "cached_tokens"),
+        reasoning_tokens=replies.detail(usage, "completion_tokens_details", "reasoning_tokens"),
+        calls=1,
+        model=result.begun.request.model,
+        preview=said[:100].replace("\x00", " ") or None,
+    )
+
+
+def compress(tx: Tx, result: Result, lineage: Lineage) -> None:
+    """Continue the lineage in a child, if this turn filled its parent."""
+    if result.compaction is None:
+        return
+    request = result.begun.request
+    child = NewSession(
+        id=str(result.effective.session_id),
+        parent_id=lineage.tip,
+        source=request.source,
+        identity=request.identity,
+        model=request.model,
+    )
+    state = lines_json(result.compaction.state)
+    Sessions(tx, request.tenant).continue_in(child, lineage, upto=result.compaction.upto, state=state, at=result.at)

@@ -1,0 +1,69 @@
+"""A reply put together from the chunks of a stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mnemon.core.records import Json
+
+
+class Reply:
+    """Collects deltas into the message that will be stored."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, list[str]] = {}
+        self.calls: dict[int, Json] = {}
+        self.finish_reason: str | None = None
+        self.usage: Json | None = None
+
+    def add(self, chunk: Json) -> None:
+        if chunk.get("usage"):
+            self.usage = chunk["usage"]
+        for choice in chunk.get("choices") or ():
+            if choice.get("finish_reason"):
+                self.finish_reason = choice["finish_reason"]
+            for name, value in (choice.get("delta") or {}).items():
+                if name == "tool_calls":
+                    for piece in value or ():
+                        self._call(piece)
+                elif isinstance(value, str) and name != "role":
+                    self.texts.setdefault(name, []).append(value)
+
+    def _call(self, piece: Json) -> None:
+        call = self.calls.setdefault(piece.get("index", len(self.calls)), {"id": "", "type": "function", "function": {"name": "", "arguments": ""}})
+        call["id"] = piece.get("id") or call["id"]
+        call["type"] = piece.get("type") or call["type"]
+        function = piece.get("function") or {}
+        call["function"]["name"] += function.get("name") or ""
+        call["function"]["arguments"] += function.get("arguments") or ""
+
+    def message(self) -> Json:
+        body: Json = {"role": "assistant", "content": None}
+        for name, pieces in self.texts.items():
+            body[name] = "".join(pieces)
+        if self.calls:
+            body["tool_calls"] = [self.calls[index] for index in sorted(self.calls)]
+            body["content"] = body["content"] or None
+        elif body["content"] is None:
+            body["content"] = ""
+        return body
+
+
+def stored_form(message: Json) -> Json:
+    """A model's message as it is kept: without the fields that say nothing."""
+    kept: Json = {name: value for name, value in message.items() if value is not None and value != []}
+    kept["role"] = "assistant"
+    kept.setdefault("content", None if kept.get("tool_calls") else "")
+    return kept
+
+
+def counted(usage: Json | None, *, prompt: int, completion: int) -> Json:
+    """The model's own usage; where it reported none, our estimate, marked as one."""
+    if isinstance(usage, dict) and isinstance(usage.get("total_tokens"), int):
+        return usage
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion, "estimated": True}
+
+
+def detail(usage: Json, group: str, name: str) -> int:
+    found: Any = (usage.get(group) or {}).get(name)
+    return found if isinstance(found, int) else 0

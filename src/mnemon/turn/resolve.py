@@ -1,0 +1,183 @@
+"""The first step: which conversation is this, who may write to it, and what of the request is new.
+
+All of it is one unit of work. It takes the session's lease and says that an idempotent request is being worked on; both are undone if the
+turn fails, and neither outlives the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
+
+from mnemon.core import errors, ids
+from mnemon.core.records import Lineage, Message, StateLine, StoredMessage, TurnRequest
+from mnemon.store.base import Tx
+from mnemon.store.idempotency import Record, Records
+from mnemon.store.leases import Leases
+from mnemon.store.messages import Messages
+from mnemon.store.sessions import Sessions, missing
+from mnemon.turn import reconcile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """A turn that may go on: everything the prompt is made from, and what the commit must know."""
+
+    request: TurnRequest
+    session_id: str | None = None
+    session_key: str | None = None
+    lineage: Lineage | None = None
+    lease: str | None = None
+    token: str = ""
+    scopes: tuple[int, ...] = ()
+    state: tuple[StateLine, ...] = ()
+    compacted_to: int = 0
+    history: list[StoredMessage] = field(default_factory=list)
+    new: tuple[Message, ...] = ()
+    chain: bytes = b""
+    cut: int | None = None
+
+    @property
+    def next_position(self) -> int:
+        return self.lineage.next_position if self.lineage else 1
+
+    @property
+    def recalls(self) -> bool:
+        """Whether the scope may hold anything that is not in the live transcript."""
+        return bool(self.scopes)
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Another turn of this session is running."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Another process is at this very request."""
+
+
+Found = Begun | Busy | Elsewhere | Record
+
+
+def begin(tx: Tx, request: TurnRequest, *, owner: int, token: str, ours: Container[str], now: float) -> Found:
+    """Find the session and become its one writer."""
+    records = Records(tx, request.tenant)
+    if request.idempotency:
+        known = records.find(request.idempotency, now=now)
+        if isinstance(known, Record):
+            return known
+        if known is not None:
+            return Elsewhere()
+    found = look(tx, request)
+    if found.lease is not None and not Leases(tx, request.tenant).take(found.lease, owner=owner, token=token, ours=ours):
+        return Busy()
+    if request.idempotency and not records.begin(request.idempotency, owner=owner, now=now):
+        raise errors.Conflict("this request is being worked on already; send it again", code="session_busy")  # noqa: EM101
+    return found if not found.lease else with_token(found, token)
+
+
+def with_token(found: Begun, token: str) -> Begun:
+    return Begun(**{name: getattr(found, name) for name in Begun.__dataclass_fields__} | {"token": token})
+
+
+def look(tx: Tx, request: TurnRequest) -> Begun:
+    """Everything `begin` does but taking the lease: reads only. Raises `NotFound` and `Conflict`."""
+    if request.stateless:
+        return look_stateless(request)
+    sessions = Sessions(tx, request.tenant)
+    lineage, lease = locate(sessions, request)
+    if lineage is None:
+        return first_turn(sessions, request, lease)
+    return next_turn(tx, sessions, request, lineage)
+
+
+def look_stateless(request: TurnRequest) -> Begun:
+    check_tool_results((), request.spoken())
+    return Begun(request=request, new=request.spoken())
+
+
+def locate(sessions: Sessions, request: TurnRequest) -> tuple[Lineage | None, str]:
+    """The lineage, if it exists, and the name under which its one writer is known."""
+    identity = request.identity
+    session_id = identity.session_id
+    if session_id is None and identity.session_key is not None:
+        session_id = sessions.current_of(identity.session_key)
+        if session_id is None:
+            return None, f"\x00{identity.session_key}"
+    lineage = sessions.lineage_of(session_id) if session_id else None
+    if lineage is None:
+        if request.must_exist:
+            raise missing(str(session_id))
+        return None, str(session_id)
+    key = identity.session_key
+    if key is not None and lineage.session_key is not None and lineage.session_key != key:
+        message = f"the session {session_id!r} belongs to another session key"
+        raise errors.Conflict(message, code="session_key_conflict", param="X-Hermes-Session-Key")
+    return lineage, lineage.root
+
+
+def first_turn(sessions: Sessions, request: TurnRequest, lease: str) -> Begun:
+    """A session that does not exist yet; it will be created by the commit."""
+    identity = request.identity
+    check_tool_results((), request.spoken())
+    scope = sessions.existing_scope(identity.session_key) if identity.session_key is not None else None
+    return Begun(
+        request=request,
+        session_id=identity.session_id or ids.session(),
+        session_key=identity.session_key,
+        lease=lease,
+        scopes=(scope,) if scope else (),
+        new=request.spoken(),
+    )
+
+
+def next_turn(tx: Tx, sessions: Sessions, request: TurnRequest, lineage: Lineage) -> Begun:
+    messages = Messages(tx, request.tenant, lineage.id)
+    found = reconcile.reconcile(request.spoken(), head=lineage.chain, stored=messages.digests, whole=request.whole_history)
+    upto, state = lineage.compacted_to, lineage.state
+    if found.cut is not None and found.cut <= upto:
+        upto, state = messages.compaction_before(found.cut)
+    history = messages.live(after=upto)
+    if found.cut is not None:
+        history = [m for m in history if m.position < found.cut]
+    check_tool_results(history, found.new)
+    return Begun(
+        request=request,
+        session_id=lineage.tip,
+        session_key=lineage.session_key or request.identity.session_key,
+        lineage=lineage,
+        lease=lineage.root,
+        scopes=scopes_of(sessions, request, lineage, compacted=upto > 0),
+        state=state,
+        compacted_to=upto,
+        history=history,
+        new=found.new,
+        chain=found.chain,
+        cut=found.cut,
+    )
+
+
+def scopes_of(sessions: Sessions, request: TurnRequest, lineage: Lineage, *, compacted: bool) -> tuple[int, ...]:
+    """Where to recall from: nowhere while the prompt holds all there is; both places while a session is about to bind to a key."""
+    key = request.identity.session_key
+    found = []
+    if compacted or sessions.shared(lineage.scope, lineage.id):
+        found.append(lineage.scope)
+    if key is not None and lineage.session_key is None:
+        scope = sessions.existing_scope(key)
+        if scope:
+            found.append(scope)
+    return tuple(found)
+
+
+def check_tool_results(history: Sequence[StoredMessage], new: Sequence[Message]) -> None:
+    """A tool's result must answer a call that was made. Raises `Invalid`."""
+    if not any(m.role == "tool" for m in new):
+        return
+    called = {call.get("id") for m in history for call in m.message.calls}
+    for index, message in enumerate(new):
+        called.update(call.get("id") for call in message.calls)
+        if message.role == "tool" and message.body.get("tool_call_id") not in called:
+            problem = f"tool_call_id {message.body.get('tool_call_id')!r} answers no tool call of this conversation"
+            raise errors.Invalid(problem, code="unknown_tool_call", param=f"messages[{index}].tool_call_id")
