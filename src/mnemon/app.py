@@ -10,6 +10,7 @@ import os
 from collections.abc import AsyncIterator
 from importlib.metadata import version
 from pathlib import Path
+from typing import cast
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -36,7 +37,8 @@ from mnemon.model.upstream import Upstream
 from mnemon.store import idempotency, keys
 from mnemon.store.base import Driver
 from mnemon.turn.naming import Names
-from mnemon.turn.pipeline import Limits, Turns
+from mnemon.turn.parts import Limits, Parts
+from mnemon.turn.pipeline import Turns
 
 log = logging.getLogger("mnemon")
 
@@ -53,15 +55,13 @@ def open_driver(settings: Settings) -> Driver:
     owner = ids.owner()
     if url.startswith("sqlite:///"):
         sqlite = importlib.import_module("mnemon.store.sqlite")
-        driver: Driver = sqlite.Sqlite(Path(url.removeprefix("sqlite:///")), owner=owner)
-        return driver
+        return cast("Driver", sqlite.Sqlite(Path(url.removeprefix("sqlite:///")), owner=owner))
     try:
         postgres = importlib.import_module("mnemon.store.postgres")
     except ImportError:
         message = "MNEMON_DATABASE_URL names PostgreSQL, whose driver is not installed: pip install 'mnemon-server[postgres]'"
         raise SettingError(message) from None
-    driver = postgres.Postgres(url, owner=owner)
-    return driver
+    return cast("Driver", postgres.Postgres(url, owner=owner))
 
 
 def open_model(settings: Settings) -> Model:
@@ -105,7 +105,7 @@ def create_app(settings: Settings, *, model: Model | None = None, clock: Clock =
     metrics = Metrics()
     upstream = settings.upstream_url is not None or model is not None
     names = Names(used, upstream=upstream, configured=settings.upstream_model, shown=settings.model_name)
-    turns = Turns(
+    parts = Parts(
         driver=driver,
         model=used,
         memory=open_memory(settings, driver),
@@ -115,6 +115,7 @@ def create_app(settings: Settings, *, model: Model | None = None, clock: Clock =
         clock=clock,
         metrics=metrics,
     )
+    turns = Turns(parts)
     keyring = Keyring(driver, fixed=[])
     services = Services(
         driver=driver,

@@ -1,7 +1,7 @@
 """Settings: one frozen record, read once.
 
-A value is looked for in this order: flag, environment, TOML file, the environment names that Hermes and the OpenAI SDK use, default. Anything that
-cannot be understood stops the start with a sentence that names the setting; so does a misspelt name.
+A value is looked for in this order: flag, environment, TOML file, the environment names that Hermes and the OpenAI SDK use, default.
+Anything that cannot be understood stops the start with a sentence that names the setting; so does a misspelt name.
 """
 
 from __future__ import annotations
@@ -278,7 +278,9 @@ def checked(settings: Settings) -> Settings:
         )
         raise SettingError(message)
     if settings.recall_tokens > settings.context_budget:
-        message = f"MNEMON_RECALL_TOKENS ({settings.recall_tokens}) must not be larger than MNEMON_CONTEXT_BUDGET ({settings.context_budget})"
+        message = (
+            f"MNEMON_RECALL_TOKENS ({settings.recall_tokens}) must not be larger than MNEMON_CONTEXT_BUDGET ({settings.context_budget})"
+        )
         raise SettingError(message)
     return settings
 

@@ -40,7 +40,9 @@ def settings_options(*names: str) -> Callable[[F], F]:
     def decorate(command: F) -> F:
         for name in reversed(names or tuple(HELP)):
             command = click.option(f"--{name.replace('_', '-')}", name, metavar="VALUE", help=HELP[name])(command)
-        return click.option("--config", metavar="FILE", help="TOML file with settings.  [default: mnemon.toml in the data directory]")(command)
+        return click.option("--config", metavar="FILE", help="TOML file with settings.  [default: mnemon.toml in the data directory]")(
+            command
+        )
 
     return decorate
 

@@ -56,7 +56,9 @@ def assemble(material: Material, *, counter: tokens.Counter, budget: int, recall
         cost["history"] += price
         room -= price
     history = [m for group in kept for m in group]
-    messages = joined(system, notes, history, material.new, shown)
+    messages = merged(system, notes) + [m.message.body for m in history] + [m.body for m in material.new]
+    if shown:
+        attach(messages, blocks.recall([blocks.recalled_line(r) for r in shown]))
     return Prompt(
         messages=messages,
         tokens=budget - room,
@@ -120,21 +122,11 @@ def fit_recall(found: Sequence[Recalled], *, counter: tokens.Counter, room: int)
     return sorted(shown, key=lambda r: (r.at, r.position)), spent
 
 
-def joined(
-    system: list[Json], notes: list[StateLine], history: list[StoredMessage], new: Sequence[Message], shown: list[Recalled]
-) -> list[Json]:
-    if notes:
-        system = [*system, {"role": "system", "content": blocks.state(notes)}]
-    messages = merged(system) + [m.message.body for m in history] + [m.body for m in new]
-    if shown:
-        attach(messages, blocks.recall([blocks.recalled_line(r) for r in shown]))
-    return messages
-
-
-def merged(system: list[Json]) -> list[Json]:
-    """Neighbouring system messages as one: many chat templates allow no second one."""
+def merged(system: list[Json], notes: list[StateLine]) -> list[Json]:
+    """System text, then the compressed state; neighbours are one message, since many chat templates allow no second one."""
     result: list[Json] = []
-    for message in system:
+    state = [{"role": "system", "content": blocks.state(notes)}] if notes else []
+    for message in [*system, *state]:
         last = result[-1] if result else None
         plain = isinstance(message.get("content"), str) and set(message) == {"role", "content"}
         if (

@@ -23,7 +23,7 @@ SHORTEST_NOTE = 8
 RECENT_EXCHANGES = 2
 MOST_SENTENCES = 400
 
-SENTENCE = re.compile(r"\n+|(?<=[.!?。！？])\s+|(?<=[。！？])")  # noqa: RUF001 - full stops of other scripts
+SENTENCE = re.compile(r"\n+|(?<=[.!?。！？])\s+|(?<=[。！？])")
 SELF = re.compile(
     r"\b(my|our|mine|ours|i am|i'm|we are|we're|i have|i've|we have|we've|i use|we use|i work|i live|call me)\b", re.IGNORECASE
 )
@@ -31,7 +31,8 @@ WISH = re.compile(
     r"\b(prefer|like|love|hate|want|always|never|must|should not|don't|do not|from now on|remember|important)\b", re.IGNORECASE
 )
 DECISION = re.compile(
-    r"\b(decid\w+|decision|chose\w*|choos\w+|agreed|committed|go(?:ing)? with|switch\w*|mov(?:ed|ing)|migrat\w+|revert\w*|remov\w+|replac\w+|merg\w+|drop(?:ped|ping)|"
+    r"\b(decid\w+|decision|chose\w*|choos\w+|agreed|committed|go(?:ing)? with|switch\w*|mov(?:ed|ing)|migrat\w+|revert\w*|remov\w+|"
+    r"replac\w+|merg\w+|drop(?:ped|ping)|"
     r"adopt\w*|cancel\w*|renam\w+|add(?:ed|ing)|use[sd]?|using|build(?:ing)?|built|deadline|due)\b",
     re.IGNORECASE,
 )
@@ -94,7 +95,7 @@ def extract(group: Sequence[StoredMessage], *, recent: bool) -> list[StateLine]:
 
 def weigh(text: str, *, by_user: bool, recent: bool) -> tuple[str, float]:
     """(kind, score) of a sentence: what it is, and how much would be lost without it."""
-    asks = text.endswith(("?", "？")) or (by_user and OPEN.search(text) is not None)  # noqa: RUF001 - the question mark of other scripts
+    asks = text.endswith(("?", "？")) or (by_user and OPEN.search(text) is not None)
     if asks:
         return ("request", 1.5) if by_user and recent else ("question", 0.0)
     score = 0.3 * len(IDENTIFIER.findall(text)[:4]) + 0.2 * len(NAME.findall(text)[:3])

@@ -31,14 +31,14 @@ class Keyring:
         """The key of an `Authorization` header. Raises `Denied`."""
         scheme, _, secret = (authorization or "").partition(" ")
         if scheme.lower() != "bearer" or not secret.strip():
-            raise errors.Denied("send a valid key as 'Authorization: Bearer <key>'")  # noqa: EM101
+            raise errors.Denied("send a valid key as 'Authorization: Bearer <key>'")
         stamp = self.driver.stamp(TOPIC)
         if stamp != self.stamp:
             await self._reload(stamp)
         digest = keys.hashed(secret.strip())
         key = self.keys.get(digest)
         if key is None or not hmac.compare_digest(key.hash, digest):
-            raise errors.Denied("this key is not valid")  # noqa: EM101
+            raise errors.Denied("this key is not valid")
         return key
 
     async def _reload(self, stamp: int) -> None:

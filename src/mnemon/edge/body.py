@@ -30,7 +30,7 @@ async def read(request: Request) -> bytes:
             while True:
                 message = await request.receive()
                 if message["type"] == "http.disconnect":
-                    raise errors.Invalid("the client left before its request was complete", code="request_timeout")  # noqa: EM101
+                    raise errors.Invalid("the client left before its request was complete", code="request_timeout")
                 piece = message.get("body", b"")
                 total += len(piece)
                 if total > LARGEST:
@@ -54,7 +54,7 @@ async def read_object(request: Request, *, may_be_empty: bool = False) -> Json:
     if not raw.strip():
         if may_be_empty:
             return {}
-        raise errors.Invalid("the body is empty; a JSON object is expected", code="invalid_json")  # noqa: EM101
+        raise errors.Invalid("the body is empty; a JSON object is expected", code="invalid_json")
     return parse(raw)
 
 

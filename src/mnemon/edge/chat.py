@@ -30,7 +30,7 @@ class ChatWire:
         self.include_usage = include_usage
         self.role_sent = False
 
-    def begin(self, effective: Effective) -> list[bytes]:  # noqa: ARG002 - the port's signature
+    def begin(self, effective: Effective) -> list[bytes]:
         return []
 
     def chunk(self, chunk: Json) -> bytes | None:
@@ -128,4 +128,6 @@ async def preview(request: Request) -> Response:
         "messages": prompt.messages,
         **prompt.account(),
     }
-    return render.JsonResponse(found, headers=identities.echo(turn.identity, Effective(session_id=begun.session_id if begun.lineage else None)))
+    return render.JsonResponse(
+        found, headers=identities.echo(turn.identity, Effective(session_id=begun.session_id if begun.lineage else None))
+    )

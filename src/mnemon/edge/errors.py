@@ -55,9 +55,9 @@ def headers_of(error: errors.MnemonError, status: int) -> dict[str, str]:
     headers = {}
     if error.retry_after is not None:
         headers["Retry-After"] = f"{error.retry_after:g}"
-    elif status == 503:  # noqa: PLR2004 - a status is its own name
+    elif status == 503:
         headers["Retry-After"] = "1"
-    if status == 401:  # noqa: PLR2004
+    if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if status in (408, 413):
         headers["Connection"] = "close"
@@ -73,7 +73,7 @@ async def known(_request: Request, error: Exception) -> Response:
     """Handler for our own errors."""
     if not isinstance(error, errors.MnemonError):
         return await unknown(_request, error)
-    if status_of(error)[0] == 500:  # noqa: PLR2004
+    if status_of(error)[0] == 500:
         return failed(error)
     return response(error)
 

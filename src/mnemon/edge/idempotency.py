@@ -22,8 +22,8 @@ def idempotency_of(request: Request, body: dict[str, Any]) -> Idempotency | None
     if not key:
         return None
     if not VISIBLE.fullmatch(key):
-        raise errors.Invalid(  # noqa: TRY003
-            "Idempotency-Key must be 1 to 255 visible ASCII characters",  # noqa: EM101
+        raise errors.Invalid(
+            "Idempotency-Key must be 1 to 255 visible ASCII characters",
             code="invalid_idempotency_key",
             param="Idempotency-Key",
         )
@@ -39,10 +39,10 @@ def last_event_id(request: Request) -> int:
     if not text:
         return 0
     if not re.fullmatch(r"\d{1,9}", text):
-        raise errors.Invalid("Last-Event-ID must be the number of a frame", code="invalid_last_event_id", param="Last-Event-ID")  # noqa: EM101
+        raise errors.Invalid("Last-Event-ID must be the number of a frame", code="invalid_last_event_id", param="Last-Event-ID")
     if not request.headers.get("idempotency-key", "").strip():
-        raise errors.Invalid(  # noqa: TRY003
-            "Last-Event-ID resumes a stream only together with the Idempotency-Key it was started with",  # noqa: EM101
+        raise errors.Invalid(
+            "Last-Event-ID resumes a stream only together with the Idempotency-Key it was started with",
             code="idempotency_key_required",
             param="Idempotency-Key",
         )

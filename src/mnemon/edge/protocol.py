@@ -38,7 +38,7 @@ class Protocol(HttpToolsProtocol):
             raise HeadTooLarge
         super().on_header(name, value)
 
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's signature; its text is plain, ours is JSON
+    def send_400_response(self, msg: str) -> None:
         status, code, message = self.refusal
         error: dict[str, Any] = {"message": message, "type": "invalid_request_error", "param": None, "code": code}
         body = msgspec.json.encode({"error": error})

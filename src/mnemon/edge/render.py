@@ -54,7 +54,7 @@ class Stream(Response):
         self.leave_cancels = leave_cancels
         self.background = None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI's signature
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with watched(self.running, receive, leave_cancels=self.leave_cancels):
             await self.running.ready(PATIENCE)
             await send({"type": "http.response.start", "status": 200, "headers": self._start()})

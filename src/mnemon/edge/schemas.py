@@ -39,7 +39,13 @@ def number(low: float, high: float) -> Check:
 def integer(low: int, high: int = 2**53) -> Check:
     def check(value: Any) -> str | None:
         fits = isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
-        return None if fits else f"must be a whole number of at least {low}" if high == 2**53 else f"must be a whole number from {low} to {high}"
+        return (
+            None
+            if fits
+            else f"must be a whole number of at least {low}"
+            if high == 2**53
+            else f"must be a whole number from {low} to {high}"
+        )
 
     return check
 
@@ -59,7 +65,11 @@ def stop(value: Any) -> str | None:
 def tool_choice(value: Any) -> str | None:
     if isinstance(value, str):
         return None if value in ("none", "auto", "required") else "must be none, auto, required or an object that names a tool"
-    return None if isinstance(value, dict) and isinstance(value.get("type"), str) else "must be none, auto, required or an object that names a tool"
+    return (
+        None
+        if isinstance(value, dict) and isinstance(value.get("type"), str)
+        else "must be none, auto, required or an object that names a tool"
+    )
 
 
 def response_format(value: Any) -> str | None:

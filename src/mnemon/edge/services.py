@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import cast
+from urllib.parse import unquote_to_bytes
 
 from starlette.requests import Request
 
@@ -15,8 +16,6 @@ from mnemon.edge.identity import checked
 from mnemon.store.base import Driver
 from mnemon.turn.naming import Names
 from mnemon.turn.pipeline import Turns
-
-from urllib.parse import unquote_to_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -255,7 +255,9 @@ class SessionWire:
         content, whole = outcome.reply.get("content") or "", outcome.finish_reason != "length"
         hermes = outcome.effective.as_json()
         return [
-            self._event("assistant.completed", message_id=self.message_id, content=content, completed=whole, partial=not whole, interrupted=False),
+            self._event(
+                "assistant.completed", message_id=self.message_id, content=content, completed=whole, partial=not whole, interrupted=False
+            ),
             self._event(
                 "run.completed",
                 message_id=self.message_id,

@@ -17,12 +17,12 @@ from mnemon.store.base import Driver, Tx
 from mnemon.store.passages import Passage, Passages
 
 PASSAGE = 600
-BREAK = re.compile(r"\n+|(?<=[.!?。！？])\s+|(?<=[。！？])")  # noqa: RUF001 - full stops of other scripts
+BREAK = re.compile(r"\n+|(?<=[.!?。！？])\s+|(?<=[。！？])")
 
 WORDS_LOOKED_UP = 32
 WORDS_SEARCHED = 8
-LARGE_SCOPE = 2000
-TOO_COMMON = 400
+LARGE_SCOPE = 200
+TOO_COMMON = 100
 MOST = 24
 
 
@@ -50,7 +50,7 @@ class FullText:
 class Nothing:
     """The memory provider that remembers nothing: `MNEMON_MEMORY_PROVIDER=none`."""
 
-    async def recall(self, query: Query) -> list[Recalled]:  # noqa: ARG002 - the port's signature
+    async def recall(self, query: Query) -> list[Recalled]:
         return []
 
     def prepare(self, messages: Sequence[Message]) -> list[None]:

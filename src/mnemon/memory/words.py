@@ -12,14 +12,14 @@ LONGEST = 64
 
 STOPWORDS = frozenset(
     "a about again all also am an and any are as at be been but by can could did do does doing don for from had has have he her him his how"
-    " i if in into is it its just ll m me my no not of on or our out please re s said say she should so some t than that the their them then"
-    " there these they this to too up us ve was we were what when where which who whom why will with would yes you your".split()
+    " i if in into is it its just ll m me my no not of on or our out please re s said say she should so some t than that the their them"
+    " then there these they this to too up us ve was we were what when where which who whom why will with would yes you your".split()
 )
 
 
 def words(text: str) -> list[str]:
     """The words of a text in order, stopwords and monsters left out."""
-    found = []
+    found: list[str] = []
     for word in WORD.findall(text):
         if len(word) <= LONGEST:
             found.extend(normal(word))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any, Protocol
 
 Json = dict[str, Any]
@@ -19,7 +19,7 @@ class Model(Protocol):
         """One whole `chat.completion` object with at least one choice."""
         ...
 
-    def stream(self, request: Json) -> AsyncIterator[Json]:
+    def stream(self, request: Json) -> AsyncGenerator[Json]:
         """The `chat.completion.chunk` objects as they come, usage chunk included.
 
         Raises before the first chunk if the model cannot begin, and afterwards if it breaks off: a stream that ends without a

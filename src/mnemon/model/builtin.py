@@ -11,13 +11,13 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from mnemon.core import clock as time_source
-from mnemon.core import ids
+from mnemon.core import errors, ids
 from mnemon.core.records import text_of
 from mnemon.model import lexicon
 from mnemon.model.base import Json
@@ -28,6 +28,7 @@ DESCRIPTION = (
     "It remembers what it is told and answers questions by quoting it."
 )
 UNKNOWN = "I don't know that yet: nothing you've told me so far answers it."
+REST_UNKNOWN = "I don't know the rest."
 CLOSEST = "I don't know that exactly. The closest you've told me:"
 SELF = "I'm Mnemon's built-in responder, small and extractive, not a language model: I remember what I'm told and answer by quoting it."
 CANNOT = "I can't do that. " + SELF
@@ -97,7 +98,8 @@ class Scene:
     results: list[tuple[str, str]]
 
 
-_BLOCK = re.compile(r"<mnemon-([\w-]+)(?:\"[^\"]*\"|[^>\"])*>")
+_BLOCK = re.compile(r"<mnemon-([\w-]+)(?:\"[^\"]{0,500}\"|[^>\"]){0,500}>")
+_BLOCKS = 16  # of one message; more than the server ever puts there
 _HEAD = re.compile(r"\[([^\]\n]*)\] ?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _ROLES = ("user", "assistant", "tool", "system")
@@ -137,10 +139,10 @@ def read(messages: Sequence[Json]) -> Scene:
 def _unwrapped(text: str) -> tuple[str, list[Passage]]:
     """A message's own text, and the notes of the blocks that stood in it."""
     notes: list[Passage] = []
-    while opening := _BLOCK.search(text) if "<mnemon-" in text else None:
-        closing = f"</mnemon-{opening[1]}>"
-        block, closed, rest = text[opening.end() :].partition(closing)
-        if not closed:
+    for _ in range(_BLOCKS):
+        opening = _BLOCK.search(text) if "<mnemon-" in text else None
+        block, closed, rest = text[opening.end() :].partition(f"</mnemon-{opening[1]}>") if opening else ("", "", "")
+        if not (opening and closed):
             break
         notes += [_note(item, i) for i, item in enumerate(("\n" + block.strip("\n")).split("\n- ")) if item.strip()]
         text = text[: opening.start()] + rest.lstrip()
@@ -172,7 +174,7 @@ def _results(messages: Sequence[Json]) -> list[tuple[str, str]]:
 # ---------------------------------------------------------------- ranking
 
 _TRUST = {"user": 1.0, "memory": 0.95, "tool": 0.8, "system": 0.7, "assistant": 0.45}
-_MARK_WEIGHTS = {"why": 0.8, "when": 0.5, "count": 0.4, "who": 0.25, "where": 0.25}
+_UNMARKED = {"why": 0.6, "when": 0.7, "count": 0.75, "who": 0.85, "where": 0.85}  # what an answer without a cause, date, … is worth
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,16 +193,14 @@ def rank(question: lexicon.Question, passages: list[Passage]) -> list[Hit]:
     stems = {u.stem for u in question.units}
     topics = list(dict.fromkeys(t for u in question.units for t in u.topics))
     weights = [u.factor * _rarity(u.stem, passages) for u in question.units]
-    mark_weight = _MARK_WEIGHTS.get(question.kind, 0.0) * max(weights)
-    total = sum(weights) + mark_weight
     hits = []
     for passage in passages:
         if stems.isdisjoint(passage.stems) and not any(t.strength(passage.stems, passage.text) for t in topics):
             continue
         for statement in passage.statements:
-            covered = sum(w * _match(u, statement) for u, w in zip(question.units, weights, strict=True))
+            covered = sum(w * _match(u, statement) for u, w in zip(question.units, weights, strict=True)) / sum(weights)
             if covered:
-                covered = (covered + mark_weight * _marked(question, statement)) / total
+                covered *= 1.0 if _marked(question, statement) else _UNMARKED.get(question.kind, 1.0)
                 hits.append(Hit(statement, covered, covered * _worth(question, statement)))
     return sorted(hits, key=lambda h: (round(h.score, 2), h.statement.order), reverse=True)
 
@@ -240,14 +240,14 @@ def chosen(question: lexicon.Question, hits: list[Hit]) -> list[Statement]:
     """The statements to answer with, in order of time: the best, its equals, and what changed or added to it later."""
     if not hits or hits[0].coverage < (0.4 if question.many else SURE):
         return []
-    best, picked = hits[0], list[Statement]()
+    best, picked, limit = hits[0], list[Statement](), MOST if question.many else 3
     for hit in hits:
         least = 0.6 if question.many else 0.85
         if hit.statement.order > best.statement.order and hit.statement.role == "user":
             least = 0.4 if lexicon.CHANGES.search(hit.statement.text) else 0.6
-        if hit.score >= least * best.score and not any(_repeats(hit.statement, p) for p in picked):
+        if len(picked) < limit and hit.score >= least * best.score and not any(_repeats(hit.statement, p) for p in picked):
             picked.append(hit.statement)
-    return sorted(picked[: MOST if question.many else 3], key=lambda s: s.order)
+    return sorted(picked, key=lambda s: s.order)
 
 
 def _repeats(one: Statement, other: Statement) -> bool:
@@ -280,7 +280,7 @@ def _spoken(statement: Statement, question: lexicon.Question, picked: list[State
     if not statement.before.isdisjoint(u.stem for u in question.units) and statement.previous not in {p.text for p in picked}:
         text = f"{_closed(replace(statement, text=statement.previous).said)} {text}"
     if question.kind == "when" and statement.date and not lexicon.MARKS["when"].search(statement.text):
-        text += f" (You said so on {statement.date}.)"
+        text += f" (Noted on {statement.date}.)"
     return text
 
 
@@ -288,8 +288,9 @@ def _answer_one(question: lexicon.Question, passages: list[Passage]) -> str:
     hits = [] if question.open else rank(question, passages)
     picked = overview(passages) if question.open else chosen(question, hits)
     if not picked:
-        close = hits[0] if hits and hits[0].coverage >= CLOSE else None
-        return f"{CLOSEST} {_spoken(close.statement, question, [])}" if close else UNKNOWN
+        asked = {u.stem for u in question.units if u.factor >= 1}
+        close = next((h.statement for h in hits[:1] if h.coverage >= CLOSE and not asked.isdisjoint(h.statement.stems)), None)
+        return f"{CLOSEST} {_spoken(close, question, [])}" if close else UNKNOWN
     said = list(dict.fromkeys(_spoken(s, question, picked) for s in picked))
     return "\n".join(f"- {s}" for s in said) if len(said) > 2 or (question.many and len(said) > 1) else " ".join(said)
 
@@ -297,8 +298,10 @@ def _answer_one(question: lexicon.Question, passages: list[Passage]) -> str:
 def answer(questions: list[lexicon.Question], passages: list[Passage]) -> str:
     """The answers to the questions of the newest message, from everything else that is known."""
     said = list(dict.fromkeys(_answer_one(q, passages) for q in questions))
-    said = [s for s in said if not s.startswith((UNKNOWN, CLOSEST))] or said[:1]
-    return "\n".join(said) if any(s.startswith("- ") for s in said) else " ".join(said)
+    known = [s for s in said if not s.startswith((UNKNOWN, CLOSEST))]
+    if known and len(known) < len(said):
+        known.append(REST_UNKNOWN)
+    return ("\n" if any(s.startswith("- ") for s in known) else " ").join(known or said[:1])
 
 
 _SAY = re.compile(
@@ -337,14 +340,14 @@ def plain_reply(scene: Scene) -> str:
     if say := _SAY.match(words):
         return say[1].strip().strip("\"'“”`") or WELCOME
     questions, task = lexicon.questions(words, scene.earlier), bool(_TASK.match(words))
-    if questions and _ABOUT_SELF.search(words):
+    if questions and _ABOUT_SELF.search(words[:1000]):
         return SELF
     said = answer(questions, scene.passages) if questions else UNKNOWN if task else _acknowledged(words)
     return CANNOT if task and said.startswith((UNKNOWN, CLOSEST)) else said
 
 
 def _acknowledged(words: str) -> str:
-    told = " ".join(lexicon.exchanged(lexicon.bare(words)).split())
+    told = " ".join(lexicon.exchanged(lexicon.bare(words[:500])).split())
     if len(told) > 200:
         told = told[:200].rsplit(" ", 1)[0].rstrip(",;:") + " …"
     return f"Noted: {_closed(told)}"
@@ -364,17 +367,18 @@ def _told_result(name: str, result: str) -> str:
 
 # ---------------------------------------------------------------- tools and formats
 
+_VERB = "(?:call|use|using|run|invoke|execute|trigger|try)"
 _ANSWER_FIELDS = ("answer", "text", "content", "reply", "response", "message", "result", "summary", "output")
-_NOT_TOLD = re.compile(r"(?:n['’]t|not|never|without|how (?:do|does|can|should|would) (?:i|we|you|one)) $|^(?:how|why|did|when|what)\b", re.IGNORECASE)
+_NOT_TOLD = re.compile(r"(?:n['’]t|not|never|without) $|^(?:how|why|did|when|what)\b", re.IGNORECASE)
 _FREE = re.compile(
     r"\"([^\"\n]*)\"|“([^”\n]*)”|(?:^|[\s(])'([^'\n]+)'|\b(?:for|in|about|of|on|at|from|named|called|to|with)\s+(?!\{|the tool)(.+?)"
-    r"(?=\s+(?:and|for|in|with|on|at|please|using|then|to|from)\b|[?!,;)]|\.?\s*$|\.\s)",
+    r"(?=\s+(?:and|for|in|with|on|at|please|using|then|to|from)\b|[?!,;)\n]|\.?\s*$|\.\s)",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"(?<![\w.-])-?\d+(?:\.\d+)?(?![\w-])")
 _SAMPLES = {
     "date": "1970-01-01", "date-time": "1970-01-01T00:00:00Z", "time": "00:00:00Z", "email": "a@b.c", "uri": "http://localhost/",
-    "uuid": "00000000-0000-0000-0000-000000000000", "ipv4": "0.0.0.0", "ipv6": "::", "hostname": "localhost", "duration": "PT0S",
+    "uuid": "00000000-0000-0000-0000-000000000000", "ipv4": "127.0.0.1", "ipv6": "::", "hostname": "localhost", "duration": "PT0S",
 }  # fmt: skip
 
 
@@ -397,15 +401,26 @@ class Source:
         found = re.search(rf"(?i)\b{spelled}\b[\"']?(?:\s*[=:]\s*|\s+(?:is|as|to|of)\s+){value}", self.words)
         return next((g.rstrip(".") for g in found.groups() if g is not None), None) if found else None
 
+    def mentioned(self, options: list[Any]) -> Iterator[Any]:
+        """Those of some values that stand in the words."""
+        low = self.words.casefold()
+        return (v for v in options if str(v).casefold() in low and re.search(rf"(?<!\w){re.escape(str(v).casefold())}(?!\w)", low))
 
-def fill(schema: Any, source: Source, name: str = "", depth: int = 0) -> Any:
+
+def filled(schema: Json, source: Source) -> Any:
     """The smallest value that fits a JSON schema, with what the source has to say put in its place."""
+    try:
+        return _fill(schema, source)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as wrong:
+        raise errors.ModelRejected("the built-in model cannot read a JSON schema in `tools` or `response_format`") from wrong
+
+
+def _fill(schema: Any, source: Source, name: str = "", depth: int = 0) -> Any:
     schema = _resolved(schema, source.root)
     if "const" in schema:
         return schema["const"]
     if options := schema.get("enum"):
-        told = (v for v in options if re.search(rf"(?i)(?<!\w){re.escape(str(v))}(?!\w)", source.words))
-        return next(told, schema.get("default", options[0]))
+        return next(source.mentioned(options), schema.get("default", options[0]))
     kind = schema.get("type") or ("object" if "properties" in schema else "string")
     if isinstance(kind, list):
         kind = "null" if "null" in kind and source.named(name) is None else next((k for k in kind if k != "null"), "null")
@@ -413,7 +428,7 @@ def fill(schema: Any, source: Source, name: str = "", depth: int = 0) -> Any:
         return _object(schema, source, depth) if depth < 12 else {}
     if kind == "array":
         count = schema.get("minItems") or int(bool(source.free) and source.answer is None)
-        return [fill(schema.get("items"), source, "", depth + 1) for _ in range(min(count, 100))] if depth < 12 else []
+        return [_fill(schema.get("items"), source, "", depth + 1) for _ in range(min(count, 100))] if depth < 12 else []
     if kind in ("integer", "number"):
         return _number(schema, source, name)
     if kind == "boolean":
@@ -449,13 +464,13 @@ def _object(schema: Json, source: Source, depth: int) -> Json:
     for key in dict.fromkeys([*properties, *required]):
         if source.answer is not None and key == target and source.named(key) is None:
             made[key] = _fitted(source.answer, _resolved(properties[key], source.root))
-        elif key in required or source.named(key) is not None:
-            made[key] = fill(properties.get(key), source, key, depth + 1)
+        elif key in required or source.named(key) is not None or any(source.mentioned(properties[key].get("enum") or [])):
+            made[key] = _fill(properties.get(key), source, key, depth + 1)
     return made
 
 
 def _fitted(text: str, schema: Json) -> str:
-    return text.ljust(schema.get("minLength") or 0, "-")[: schema.get("maxLength")]
+    return text.ljust(min(schema.get("minLength") or 0, 1000), "-")[: schema.get("maxLength")]
 
 
 def _string(schema: Json, source: Source, name: str) -> str:
@@ -501,7 +516,7 @@ def _mentions(words: str, functions: dict[str, Json]) -> Iterator[tuple[int, int
         parts = [p for p in re.split(r"[\W_]+", name) if p]
         if " ".join(parts).casefold() in flat:
             spelled = r"(?<!\w)" + r"[\W_]?".join(parts) + r"(?!\w)"
-            for found in re.finditer(rf"(?i)\b(?:call|use|using|run|invoke|execute|trigger|try)\b[^.?!\n]{{0,40}}?{spelled}|{spelled}(?=\()", words):
+            for found in re.finditer(rf"(?i)\b{_VERB}\b(?:(?!\b{_VERB}\b)[^.?!\n]){{0,40}}?{spelled}|{spelled}(?=\()", words):
                 if not _NOT_TOLD.search(words[: found.start()]):
                     yield found.start(), found.end(), name
 
@@ -515,8 +530,8 @@ def _call(function: Json, words: str) -> Json:
     schema = function.get("parameters") or {}
     given = _json_in(words)
     if given is None:
-        free = [next(g for g in m.groups() if g is not None).strip() for m in _FREE.finditer(words)]
-        given = fill({"type": "object", **schema}, Source(words=words, root=schema, free=free, numbers=_NUMBER.findall(words)))
+        free = [next(g for g in m.groups() if g is not None).strip(" \"'“”") for m in _FREE.finditer(words)]
+        given = filled({"type": "object", **schema}, Source(words=words, root=schema, free=free, numbers=_NUMBER.findall(words)))
     arguments = {"name": function["name"], "arguments": json.dumps(given, ensure_ascii=False)}
     return {"id": "call_" + ids.completion().removeprefix("chatcmpl-"), "type": "function", "function": arguments}
 
@@ -542,7 +557,7 @@ def formatted(text: str, wanted: Any) -> str:
     if kind == "json_schema":
         schema = (wanted.get("json_schema") or {}).get("schema") or {}
         source = Source(words=text, root=schema, numbers=_NUMBER.findall(text), answer=text)
-        return json.dumps(fill(schema, source), ensure_ascii=False)
+        return json.dumps(filled(schema, source), ensure_ascii=False)
     return text
 
 
@@ -580,7 +595,7 @@ def _cut(text: str, request: Json) -> tuple[str, str]:
         text = text.split(stop, 1)[0] if stop else text
     limit = request.get("max_completion_tokens") or request.get("max_tokens")
     pieces = _PIECE.findall(text)
-    if limit and len(pieces) > limit:
+    if isinstance(limit, int) and 0 < limit < len(pieces):
         return "".join(pieces[:limit]).rstrip(), "length"
     return text, "stop"
 
@@ -612,7 +627,7 @@ class BuiltinModel:
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reply.finish}
         return self._envelope(request, "chat.completion") | {"choices": [choice], "usage": reply.usage}
 
-    async def stream(self, request: Json) -> AsyncIterator[Json]:
+    async def stream(self, request: Json) -> AsyncGenerator[Json]:
         """The same answer word by word."""
         reply = reply_to(request)
         with_usage = bool((request.get("stream_options") or {}).get("include_usage"))

@@ -13,23 +13,24 @@ from functools import lru_cache
 # ---------------------------------------------------------------- words
 
 STOP = frozenset(
-    """a about after again against ago all already also always am an and any anyone anything anyway are aren't as at
-    back be because been before being between but by came can can't come could couldn't currently describe detail details did didn't
-    discuss discussed do does doesn't doing don't done during each earlier even ever every everything exactly explain for from gave get
-    getting give given go goes going gone got had happen happened happens has hasn't have haven't he her here hers him his how how's i i'd
-    i'll i'm i've if in instead into is isn't it it's its just know later let let's list lot made make makes many me mean mention
-    mentioned mine more much must my never no not now of off ok on once one only or other our out over per please question quite really
-    recall remember remind said say says shall she should shouldn't show since so some soon still story summarise summarize talk talked
-    tell than that that's the their them then there there's these they thing things think this those though thought through to told too
-    under until up us very via was wasn't we we'd we'll we're we've were weren't what what's when when's where where's whether which while
-    who who's whom whose why why's will with within without won't would wouldn't yet you you're you've your yours""".split()
+    """a about after again against ago all already also always am an and any anyone anything anyway are aren't as at back be because been
+    before being between brief but by came can can't chat come concise conversation could couldn't currently describe detail details did
+    didn't discuss discussed do does doesn't doing don't done during each earlier engineering even ever every everything exactly explain
+    for from gave get getting give given go goes going gone got had happen happened happens has hasn't have haven't he her here hers him
+    his how how's i i'd i'll i'm i've if important in instead into is isn't it it's its just know later let let's list lot made major
+    make makes many me mean memory mention mentioned mine more much must my never no not now of off ok on once one only or other our out
+    over per please question quite really recall recent remember remind report said say says shall she should shouldn't show since so
+    some soon still stored story summarise summarize summary talk talked technical tell than that that's the their them then there
+    there's these they thing things think this those though thought through to told too under until up us very via was wasn't we we'd
+    we'll we're we've week went were weren't what what's when when's where where's whether which while who who's whom whose why why's
+    will with within without won't would wouldn't yet you you're you've your yours""".split()
 )
 
 # What says only which sort of thing is asked for: it counts in full where the question has nothing better.
-WEAK_WORDS = """called change choose color colour company current date day decide decision favorite favourite find first handle have info
-    information keep kind last like live long look month name need new next number old option order own people person pick place plan
-    position prefer reason run service set setup share side size software sort start state status style system time tool try type use
-    usually vendor want work year"""
+WEAK_WORDS = """big called change choose company current date day decide decision far favorite favourite find first handle have high info
+    information keep kind large last like live long look main month name need new next number old option order own past people person pick
+    place plan position prefer reason recent run service set setup share side software sort start state status stay style system take time
+    tool try type use usually vendor want work year"""
 
 # Forms that no rule brings together, and a few short forms, each to the stem they share.
 _SHARED = """postgr: postgresql pg; javascript: js; typescript: ts; kubernet: k8s; python: py; databas: db; go: went; choos: chose chosen;
@@ -44,6 +45,7 @@ ALIASES = {form: shared.strip() for shared, _, forms in (entry.partition(":") fo
 
 # Cutting by a table and `split` takes a fifth of the time of a regular expression, and it is most of what an answer costs.
 _BREAKS = dict.fromkeys(map(ord, '"`,;:!?()[]{}<>/\\|*_-=~@&^%$€£¥“”„«»‹›‘—–…•·¿¡、。！？，：；（）「」『』'), " ")
+_LONGEST = 64  # characters of a word; what is longer is not one, and would fill the cache of stems
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 _SUFFIXES = ("ization", "isation", "ation", "ement", "ment", "ness", "ance", "ence", "able", "ible", "ical", "ful", "ive", "ic", "ly")
 
@@ -90,6 +92,8 @@ def stem(word: str) -> str:
 def words(text: str) -> list[str]:
     """The lower-case words of a text; scripts without spaces are cut into pairs of characters."""
     found = text.casefold().translate(_BREAKS).split()
+    if len(max(found, key=len, default="")) > _LONGEST:
+        found = [word[:_LONGEST] for word in found]
     if text.isascii() or not _CJK.search(text):
         return found
     return [w for word in found for w in ([word[i : i + 2] for i in range(max(1, len(word) - 1))] if _CJK.match(word) else [word])]
@@ -107,7 +111,7 @@ EMPTY = stems(" ".join(STOP))
 # ---------------------------------------------------------------- sentences
 
 _ABBREVIATION = re.compile(r"(?:\b(?:dr|mr|mrs|ms|prof|st|vs|no|approx|e\.g|i\.e|inc|ltd|jr|sr|vol|fig|ca)|\b[A-Z])\.$", re.IGNORECASE)
-_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s+[^\sa-z])|[。！？]+")
+_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s++[^a-z])|[。！？]++")
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _BULLET = re.compile(r"^\s*(?:[-*•>]|\d{1,2}[.)]|#{1,6})\s+")
 
@@ -226,7 +230,7 @@ editor ide | vim neovim emacs vscode helix zed sublime intellij pycharm;
 decision decide choose pick select agree settle approve conclude change direction
     | adopt switch migrate remove drop replace add revert merge commit deprecate reject cancel introduce move retire abandon ditch freeze
     upgrade | plan keep roll;
-drop remove leave ditch abandon | rip retire delete deprecate kill replace revert cancel quit;
+drop remove leave ditch abandon stop quit | rip retire delete deprecate kill replace revert cancel;
 problem issue bug incident outage trouble wrong error fail failure crash pain | broken stale leak timeout slow regression flaky hurt sore;
 live city town country place location home based move from residence address | street district village flat apartment;
 job work profession occupation career employer company employ role
@@ -235,13 +239,15 @@ job work profession occupation career employer company employ role
 like prefer preference favorite enjoy love want taste | adore hate dislike fond fan rather always never;
 hobby sport leisure free weekend fun
     | hike climb swim paint guitar piano chess knit garden football tennis cycle ski photography play yoga sail;
-family relative sibling parent child
+instrument music | guitar piano cello violin drum flute trumpet orchestra choir band;
+family relative sibling parent
     | wife husband son daughter sister brother mother father aunt uncle cousin niece nephew grandmother grandfather baby twins;
+child | son daughter baby twins toddler;
 partner spouse | wife husband girlfriend boyfriend fiance fiancee marry;
 pet animal | dog cat puppy kitten rabbit hamster parrot horse goldfish terrier labrador poodle tortoise;
 eat food diet allergy avoid intolerance touch | vegan vegetarian gluten lactose peanut nut dairy shellfish kosher halal | meal dinner;
-cook recipe ingredient dish meal dinner
-    | oven bake boil fry simmer flour egg butter sauce soup cake bread dough salt tablespoon | minute degrees;
+cook recipe ingredient dish meal dinner oven
+    | bake boil fry simmer flour egg butter sauce soup cake bread dough salt tablespoon | minute degrees;
 drink beverage | tea coffee wine beer juice water milk espresso lemonade;
 health medical medicine medication drug illness condition disease treatment symptom doctor diagnosis
     | diabetes asthma pill tablet dose mg insulin prescribe surgery allergy ibuprofen metformin aspirin migraine hypertension antibiotic
@@ -258,7 +264,7 @@ deadline due launch release ship finish start begin | freeze until | sprint;
 meeting appointment schedule event | meet dentist interview standup ceremony rehearsal party conference | calendar;
 team colleague coworker boss manager | lead cto ceo report;
 speak tongue | german french spanish italian norwegian polish english japanese portuguese dutch swedish fluent mandarin chinese russian;
-owner own responsible charge lead approve sign | maintain
+owner own responsible charge lead approve sign | maintain own
 """  # noqa: S608 - a table of words, not a query
 
 # Turns of phrase that tell of a topic, by the first word of its entry: the words that must be there, and the phrase.
@@ -268,13 +274,14 @@ _PHRASES = {
         r"(?i:buil|wr[io]t|cod(?:e|ing)|program|develop|implement|port(?:ed|ing))[^.?!]{0,60}? (?:in|with|on|using) [A-Z]",
     ),
     "decision": ("go longer now all", r"\b(?:went with|go(?:ne|ing)? with|no longer|from now on|after all)\b"),
+    "drop": ("give more rid", r"\b(?:g[ai]ven? up|no more|rid of)\b"),
     "live": (
         "live base move relocate home birth grow come am i'm",
         r"(?i:\b(?:liv|base|mov|relocat|home|born|grew|com|am |['’]m ))[^.?!]{0,25}?\b(?:in|to|at|near|from) [A-Z]",
     ),
     "job": ("work", r"[Ww]ork(?:s|ed|ing)? (?:as|at|for|in)\b"),
     "cost": ("", r"[$€£¥]\s?\d|\d\s?(?:€|EUR|USD|GBP)"),
-    "contact": ("", r"\S@\S+\.\w|\+?\d[\d ()-]{6,}\d"),
+    "contact": ("", r"\w@[\w.-]+\.\w|\+?\d[\d ()-]{6,}\d"),
     "age": ("", r"\b\d+ years? old\b|\b[Tt]urn(?:s|ed|ing)? \d|\b(?:am|is|['’]m) \d\d?\b"),
     "name": (
         "name call go i'm am",
@@ -307,8 +314,8 @@ _MONTHS = (
 )
 MARKS = {  # what a statement has that answers a question of this kind
     "why": re.compile(
-        r"\b(?:because|since|due to|caus(?:e|ed|es|ing)|reasons?|so that|in order to|why|thanks to|account of|owing to|as a result|therefore"
-        r"|hence|so|led to|after|to (?:avoid|prevent|reduce|save|improve|cut|stop|help|protect))\b",
+        r"\b(?:because|since|due to|caus(?:e|ed|es|ing)|reasons?|so that|in order to|why|thanks to|account of|owing to|as a result"
+        r"|therefore|hence|so|led to|after|to (?:avoid|prevent|reduce|save|improve|cut|stop|help|protect))\b",
         re.IGNORECASE,
     ),
     "when": re.compile(
@@ -340,6 +347,7 @@ _OWN_NAME_ASKED = re.compile(
     r"|\bi (?:be|am) addressed\b",
     re.IGNORECASE,
 )
+_NAME = re.compile(r"(?<=[\w,'’] )[A-Z]\w+|\b[A-Za-z]*\d\w*")
 _JOINED = re.compile(rf",?\s+and\s+(?={_WH}\b)", re.IGNORECASE)
 
 
@@ -365,18 +373,20 @@ class Question:
 
 def units(text: str) -> tuple[Unit, ...]:
     """The words of a text that carry its meaning."""
-    rest = _OWN_NAME_ASKED.sub(" ", text.replace("for a living", "job"))
+    rest = _OWN_NAME_ASKED.sub(" ", _TELLS.sub(" ", text).replace("for a living", "job"))
     kept = [w for w in map(_plain, words(rest)) if w not in STOP and (len(w) > 1 or not w.isascii())]
     found = dict.fromkeys(map(stem, kept))
     firm = any(s not in WEAK for s in found)
-    made = [Unit(s, tuple(t for t in TOPICS if s in t.asked), 0.35 if firm and s in WEAK else 1.0) for s in found if s]
+    names = stems(" ".join(_NAME.findall(text)))
+    weights = {s: 0.35 if firm and s in WEAK else 1.5 if s in names else 1.0 for s in found if s}
+    made = [Unit(s, tuple(t for t in TOPICS if s in t.asked), weight) for s, weight in weights.items()]
     return (Unit("my name", (OWN_NAME,)), *made) if _OWN_NAME_ASKED.search(text) else tuple(made)
 
 
 def question(text: str, earlier: tuple[Unit, ...] = ()) -> Question:
     """A question taken apart; what it only points at is looked for in what was said before."""
     asked = units(text)
-    firm = [u for u in asked if u.factor == 1.0]
+    firm = [u for u in asked if u.factor >= 1]
     everything = bool(_OVERVIEW.search(text)) and all(u.stem in WEAK for u in asked)
     if earlier and not everything and (not firm or (len(firm) == 1 and POINTING.search(text))):
         share, known = (0.8 if firm else 1.0) / len(earlier), {u.stem for u in asked}
@@ -387,9 +397,9 @@ def question(text: str, earlier: tuple[Unit, ...] = ()) -> Question:
 
 def questions(text: str, earlier: str) -> list[Question]:
     """The questions in a text, at most three; `earlier` is what was said before it."""
-    before, found = units(earlier)[:8], []
-    for sentence in filter(is_question, sentences(text)):
-        for part in _JOINED.split(sentence):
+    before, found = units(earlier[:1000])[:8], []
+    for sentence in [s for s in sentences(text) if is_question(s)][:3]:
+        for part in _JOINED.split(sentence[:1000]):
             found.append(question(part, before))
             before = found[-1].units[:8] or before
     return found[:3]

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
+import math
 import random
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any, Self
 from urllib.parse import urlsplit, urlunsplit
 
 import aiohttp
@@ -74,11 +75,11 @@ class Upstream:
         body = encoded({name: value for name, value in request.items() if name not in ("stream", "stream_options")})
 
         async def attempt() -> Json:
-            return completion(await self._whole("POST", self._chat, body), secret=self._key)
+            return completion(await self._asked("POST", self._chat, body), secret=self._key)
 
         return await self._tried(attempt)
 
-    async def stream(self, request: Json) -> AsyncIterator[Json]:
+    async def stream(self, request: Json) -> AsyncGenerator[Json]:
         body = encoded({**request, "stream": True})
         reply = await self._tried(lambda: self._begin(body))
         try:
@@ -90,7 +91,7 @@ class Upstream:
 
     async def models(self) -> list[Json]:
         async def attempt() -> Json:
-            return await self._whole("GET", self._models, None)
+            return await self._asked("GET", self._models, None)
 
         data = (await self._tried(attempt)).get("data")
         if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
@@ -109,7 +110,7 @@ class Upstream:
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0),
-                timeout=aiohttp.ClientTimeout(total=None, connect=self._connect, sock_read=self._timeout),
+                timeout=aiohttp.ClientTimeout(total=None, connect=self._connect),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": "mnemon"} | ({"Authorization": f"Bearer {self._key}"} if self._key else {}),
                 trust_env=False,
@@ -122,8 +123,7 @@ class Upstream:
             headers["Content-Type"] = "application/json"
         data = io.BytesIO(body) if body is not None and len(body) > LARGE_BODY else body
         try:
-            # aiohttp watches for silence only once the request has been sent: this is for a server that does not even read it.
-            async with asyncio.timeout(self._connect + self._timeout):
+            async with asyncio.timeout(self._timeout):
                 response = await self._pool().request(method, address, data=data, headers=headers, allow_redirects=False)
         except FAILURES as error:
             raise broken(error, fresh=True) from cause(error)
@@ -137,28 +137,31 @@ class Upstream:
         try:
             if 400 <= status < 500:
                 with contextlib.suppress(errors.ModelError, retry.Again):  # the status alone says enough
-                    reply = decoded(await whole(response, deadline=time.monotonic() + self._timeout, limit=REFUSAL_LIMIT))
+                    reply = decoded(await self._whole(response, limit=REFUSAL_LIMIT))
         finally:
             response.close()
         after = retry.seconds(response.headers.get("Retry-After"), now=self._now())
         error = retry.refusal(status, reply, secret=self._key, retry_after=after)
         return retry.Again(error) if status in retry.PASSING else error
 
-    async def _whole(self, method: str, address: str, body: bytes | None) -> Json:
-        deadline = time.monotonic() + self._total
+    async def _asked(self, method: str, address: str, body: bytes | None) -> Json:
+        """The whole reply to a request."""
         response = await self._open(method, address, body, Accept="application/json")
         try:
-            return decoded(await whole(response, deadline=deadline))
+            return decoded(await self._whole(response))
         finally:
             response.close()
 
+    async def _whole(self, response: aiohttp.ClientResponse, *, limit: int = REPLY_LIMIT) -> bytes:
+        with Watch(response.content, timeout=self._timeout, total=self._total) as watch:
+            return await whole(response, watch, limit=limit)
+
     async def _begin(self, body: bytes) -> Reply:
         """A stream whose first chunks are here."""
-        deadline = time.monotonic() + self._total
         # Compression would hold chunks back.
         accept = {"Accept": "text/event-stream, application/json", "Accept-Encoding": "identity"}
         response = await self._open("POST", self._chat, body, **accept)
-        reply = Reply(response, deadline=deadline, secret=self._key)
+        reply = Reply(response, Watch(response.content, timeout=self._timeout, total=self._total), secret=self._key)
         try:
             await reply.begin()
         except BaseException:
@@ -167,13 +170,44 @@ class Upstream:
         return reply
 
 
+class Watch:
+    """Breaks off the reading of a body when nothing comes for too long, or when all of it takes too long.
+
+    Its one timer per response looks at the clock now and then. A timer per read, as aiohttp has it, costs as much as parsing a chunk.
+    """
+
+    def __init__(self, content: aiohttp.StreamReader, *, timeout: float, total: float) -> None:
+        self.waiting_since = math.inf  # set by the reader, who alone knows whether it waits
+        self._content = content
+        self._timeout = timeout
+        self._deadline = time.monotonic() + total
+        self._loop = asyncio.get_running_loop()
+        self._timer = self._loop.call_later(min(timeout, total), self._look)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._timer.cancel()
+
+    def _look(self) -> None:
+        left = min(self.waiting_since + self._timeout, self._deadline) - time.monotonic()
+        if left > 0:
+            self._timer = self._loop.call_later(min(left, self._timeout), self._look)
+        else:
+            self._content.set_exception(TimeoutError())
+
+
 class Reply:
     """A streamed answer while it comes in."""
 
-    def __init__(self, response: aiohttp.ClientResponse, *, deadline: float, secret: str | None) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, watch: Watch, *, secret: str | None) -> None:
         self._response = response
         self._content = response.content
-        self._deadline = deadline
+        self._watch = watch
         self._secret = secret
         self._line: list[bytes] = []  # pieces of a line whose end has not come
         self._data: list[bytes] = []  # data lines of an event whose end has not come
@@ -187,12 +221,13 @@ class Reply:
 
     def close(self) -> None:
         """Cut the connection, unless the response was read to its end."""
+        self._watch.close()
         self._response.close()
 
     async def begin(self) -> None:
         """Wait for the first chunks, so that a failure before them can still be retried."""
         if self._response.content_type == "application/json":
-            self._first = chunks_of(completion(decoded(await whole(self._response, deadline=self._deadline)), secret=self._secret))
+            self._first = chunks_of(completion(decoded(await whole(self._response, self._watch)), secret=self._secret))
             self._done = True
         else:
             self._first = await self.more()
@@ -213,6 +248,7 @@ class Reply:
         return []
 
     async def _bytes(self) -> bytes:
+        self._watch.waiting_since = time.monotonic()
         try:
             data = await self._content.readany()
         except FAILURES as error:
@@ -220,9 +256,8 @@ class Reply:
                 return b""
             # Bytes that nobody has looked at may have been a chunk.
             raise broken(error, fresh=not self._begun and self._content.total_bytes == self._read) from cause(error)
+        self._watch.waiting_since = math.inf
         self._read += len(data)
-        if time.monotonic() > self._deadline:
-            raise errors.ModelTimeout("The model did not come to an end in time.")
         return data
 
     def _parsed(self, data: bytes) -> list[Json]:
@@ -338,18 +373,18 @@ def mended(raw: bytes) -> Any:
     raise errors.BadReply("The model's reply is not JSON.")
 
 
-async def whole(response: aiohttp.ClientResponse, *, deadline: float, limit: int = REPLY_LIMIT) -> bytes:
+async def whole(response: aiohttp.ClientResponse, watch: Watch, *, limit: int = REPLY_LIMIT) -> bytes:
     """The body of a response."""
     parts: list[bytes] = []
     size = 0
+    watch.waiting_since = time.monotonic()
     try:
         while data := await response.content.readany():
             parts.append(data)
             size += len(data)
             if size > limit:
                 raise errors.BadReply("The model's reply is too large.")
-            if time.monotonic() > deadline:
-                raise errors.ModelTimeout("The model did not come to an end in time.")
+            watch.waiting_since = time.monotonic()
     except FAILURES as error:
         raise broken(error, fresh=response.content.total_bytes == 0) from cause(error)
     if not parts:
@@ -365,7 +400,7 @@ def empty() -> retry.Again:
 def broken(error: Exception, *, fresh: bool) -> Exception:
     """What a failed connection means: worth another try if nothing of the answer had come."""
     if isinstance(error, TimeoutError):
-        return errors.ModelTimeout("The model was silent for too long.")
+        return errors.ModelTimeout("The model did not answer in time.")
     if isinstance(error, aiohttp.ClientResponseError | aiohttp.http.HttpProcessingError):
         return errors.BadReply("The model's reply is not HTTP.")
     failure = errors.ModelError("The model cannot be reached, or the connection to it broke.")

@@ -11,6 +11,9 @@ import msgspec
 from mnemon.core.records import Recalled, text_of
 from mnemon.store.base import Row, Tx
 
+# How many of the best hits are looked at; what is in the prompt anyway is among them and falls out afterwards.
+CONSIDERED = 160
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
@@ -51,7 +54,7 @@ class Passages:
         What stands behind position `live` of `lineage` is in the prompt anyway and is left out, and so are old branches.
         """
         query = self._query(words, every=every)
-        rows = self.tx.all("passages_search", **self.key, query=query, lineage=lineage, live=live, limit=limit)
+        rows = self.tx.all("passages_search", **self.key, query=query, lineage=lineage, live=live, limit=limit, considered=CONSIDERED)
         return [recalled(row) for row in rows]
 
     def _query(self, words: Sequence[str], *, every: bool) -> str:

@@ -42,7 +42,7 @@ class PostgresTx:
         return self._execute(name, params).rowcount
 
     def many(self, name: str, rows: Iterable[Mapping[str, Any]], /) -> None:
-        self.cursor.executemany(self.statements[name], list(rows))  # type: ignore[arg-type]  # our own statements, no input in them
+        self.cursor.executemany(self.statements[name], list(rows))
 
     def one(self, name: str, /, **params: Any) -> base.Row | None:
         return self._execute(name, params).fetchone()
@@ -56,10 +56,10 @@ class PostgresTx:
         return not (free and free["free"])
 
     def script(self, text: str) -> None:
-        self.connection.execute(text)  # type: ignore[call-overload]  # a migration of ours, not a literal
+        self.connection.execute(text)
 
     def _execute(self, name: str, params: Mapping[str, Any]) -> psycopg.Cursor[dict[str, Any]]:
-        return self.cursor.execute(self.statements[name], params)  # type: ignore[arg-type]  # our own statements, no input in them
+        return self.cursor.execute(self.statements[name], params)
 
 
 class Postgres:
@@ -97,7 +97,7 @@ class Postgres:
         with psycopg.connect(self.url, row_factory=dict_row) as connection, connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
             plain = connection.cursor(row_factory=psycopg.rows.tuple_row)
-            migrate.apply(PostgresTx(connection, self.statements), "postgres", plain.execute)  # type: ignore[arg-type]
+            migrate.apply(PostgresTx(connection, self.statements), "postgres", plain.execute)
 
     async def close(self) -> None:
         self.closing.set()

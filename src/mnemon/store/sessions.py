@@ -6,7 +6,7 @@ of a lineage points at the lineage, so the tip is found from any of them in one 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mnemon.core import errors
@@ -26,7 +26,7 @@ class NewSession:
     model: str | None = None
     system_prompt: str | None = None
     session_key: str | None = None
-    identity: Identity = Identity()
+    identity: Identity = field(default_factory=Identity)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from mnemon.core import errors
 from mnemon.store import base, migrate
 
 T = TypeVar("T")
+Result = tuple[Any, BaseException | None]
 
 READERS = 4
 LARGEST_BATCH = 64
@@ -206,25 +207,24 @@ class Sqlite:
             batch.append(work)
         return batch, False
 
-    def _commit(self, tx: SqliteTx, batch: list[Work]) -> list[tuple[Any, BaseException | None]]:
+    def _commit(self, tx: SqliteTx, batch: list[Work]) -> list[Result]:
         connection = tx.connection
+        results: list[Result]
         try:
             with translated():
                 connection.execute("BEGIN IMMEDIATE")
-                if len(batch) == 1:
-                    results = [(batch[0].function(tx), None)]
-                else:
-                    results = [savepoint(tx, work) for work in batch]
+                alone = len(batch) == 1
+                results = [(batch[0].function(tx), None)] if alone else [savepoint(tx, work) for work in batch]
                 connection.execute("COMMIT")
         except Exception as error:  # noqa: BLE001 - whatever it was, its place is with those who wait for the result
             with contextlib.suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
-            return [(None, error)] * len(batch)
+            results = [(None, error)] * len(batch)
         return results
 
     def stamp(self, topic: str) -> int:
         try:
-            return os.stat(self.owners / f"{topic}.stamp").st_mtime_ns
+            return (self.owners / f"{topic}.stamp").stat().st_mtime_ns
         except FileNotFoundError:
             return 0
 
@@ -243,7 +243,7 @@ class Sqlite:
             source.close()
 
     def integrity(self) -> str:
-        """"ok", or what is wrong with the file."""
+        """What SQLite says of the file: ok, or what is wrong."""
         connection = self._connect()
         try:
             found = str(connection.execute("PRAGMA integrity_check").fetchone()[0])
@@ -253,7 +253,7 @@ class Sqlite:
         return found if not broken else f"{found}; {len(broken)} rows break a foreign key"
 
 
-def savepoint(tx: SqliteTx, work: Work) -> tuple[Any, BaseException | None]:
+def savepoint(tx: SqliteTx, work: Work) -> Result:
     """One unit of work inside a shared transaction: its failure leaves the others alone."""
     tx.connection.execute("SAVEPOINT one")
     try:
@@ -267,7 +267,7 @@ def savepoint(tx: SqliteTx, work: Work) -> tuple[Any, BaseException | None]:
     return result, None
 
 
-def deliver(batch: list[Work], results: list[tuple[Any, BaseException | None]]) -> None:
+def deliver(batch: list[Work], results: list[Result]) -> None:
     """Wake everyone who waits, with one call into each event loop."""
     by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any, BaseException | None]]] = {}
     for work, (result, error) in zip(batch, results, strict=True):

@@ -10,7 +10,7 @@ from mnemon.store.base import Driver, Tx
 from mnemon.store.idempotency import Record, Records
 from mnemon.store.sessions import NewSession, Sessions
 from mnemon.turn import resolve
-from mnemon.turn.running import Wire
+from mnemon.turn.running import Outcome, Wire
 
 COMMANDS = ("/new", "/reset")
 
@@ -47,31 +47,31 @@ def rotate(tx: Tx, request: TurnRequest, wire: Wire, *, now: float, numbering: C
     )
     if key is not None:
         sessions.make_current(key, new.id)
-    effective = Effective(session_id=new.root, session_key=key)
-    record = answer(request, wire, effective, WITH_KEY if key is not None else WITHOUT_KEY, numbering)
+    outcome = confirmation(Effective(session_id=new.root, session_key=key), WITH_KEY if key is not None else WITHOUT_KEY)
+    record = answer(request, wire, outcome, numbering)
     if request.idempotency:
         records.finish(request.idempotency, record, lineage=new.id, now=now)
     return record
 
 
-def answer(request: TurnRequest, wire: Wire, effective: Effective, text: str, numbering: Callable[[int, bytes], bytes]) -> Record:
+def answer(request: TurnRequest, wire: Wire, outcome: Outcome, numbering: Callable[[int, bytes], bytes]) -> Record:
     """The confirmation, as the route shows a reply."""
-    outcome = Confirmation(effective, text)
+    headers = outcome.effective.as_json()
     if not request.stream:
-        return Record(headers=effective.as_json(), body=wire.whole(outcome), replayed=False)
-    pieces = [{"role": "assistant", "content": ""}, {"content": text}]
-    chunks = (wire.chunk({"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": p, "finish_reason": None}]}) for p in pieces)
-    frames = [*wire.begin(effective), *(c for c in chunks if c), *wire.finish(outcome)]
-    return Record(headers=effective.as_json(), body=b"".join(numbering(i, f) for i, f in enumerate(frames)), replayed=False)
+        return Record(headers=headers, body=wire.whole(outcome), replayed=False)
+    deltas = [{"role": "assistant", "content": ""}, {"content": outcome.reply["content"]}]
+    chunks = (wire.chunk({"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}) for delta in deltas)
+    frames = [*wire.begin(outcome.effective), *(c for c in chunks if c), *wire.finish(outcome)]
+    return Record(headers=headers, body=b"".join(numbering(i, f) for i, f in enumerate(frames)), replayed=False)
 
 
-class Confirmation:
+def confirmation(effective: Effective, text: str) -> Outcome:
     """The outcome of a turn in which no model spoke."""
-
-    finish_reason = "stop"
-
-    def __init__(self, effective: Effective, text: str) -> None:
-        self.effective = effective
-        self.reply: Json = {"role": "assistant", "content": text}
-        self.usage: Json = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
-        self.whole: Json = {"object": "chat.completion", "choices": [{"index": 0, "message": {**self.reply, "refusal": None}, "logprobs": None, "finish_reason": "stop"}]}
+    reply: Json = {"role": "assistant", "content": text, "refusal": None}
+    return Outcome(
+        reply=reply,
+        finish_reason="stop",
+        usage={"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
+        effective=effective,
+        whole={"choices": [{"index": 0, "message": reply, "logprobs": None, "finish_reason": "stop"}]},
+    )

@@ -1,12 +1,14 @@
 """A request whose turn runs in another process: watch it through the database.
 
-The process that runs a stream writes its frames in batches (`Flusher`); any other one reads them, until the finished record takes their place.
+The process that runs a stream writes its frames in batches (`Flusher`); any other one reads them, until the finished record takes
+their place.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from typing import cast
 
 from mnemon.core import errors
 from mnemon.core.clock import Clock
@@ -46,19 +48,16 @@ class Flusher:
 
 async def follow(driver: Driver, request: TurnRequest, running: Running, *, clock: Clock) -> None:
     """Feed `running` from what the other process writes. Raises if that process fails or dies: the client may then try again."""
-    wanted = request.idempotency
-    if wanted is None:
-        return
     running.replayed = True
     while True:
-        found, batches = await driver.write(lambda tx: look(tx, request, wanted, len(running.frames) + 1, clock()), durable=False)
+        found, batches = await driver.write(lambda tx: look(tx, request, number=len(running.frames) + 1, now=clock()), durable=False)
         if isinstance(found, Record):
             running.effective = Effective(**found.headers)
             frames = split_frames(found.body) if request.stream else []
             running.finish(frames[len(running.frames) :], b"" if request.stream else found.body)
             return
         if found is None:
-            raise errors.Unavailable("the process that worked on this request failed; send it again")  # noqa: EM101
+            raise errors.Unavailable("the process that worked on this request failed; send it again")
         for number, data in batches:
             if number == len(running.frames) + 1:
                 running.frames.extend(split_frames(data))
@@ -66,6 +65,8 @@ async def follow(driver: Driver, request: TurnRequest, running: Running, *, cloc
         await asyncio.sleep(POLL_SECONDS)
 
 
-def look(tx: Tx, request: TurnRequest, wanted: Idempotency, number: int, now: float) -> tuple[Record | int | None, list[tuple[int, bytes]]]:
+def look(tx: Tx, request: TurnRequest, *, number: int, now: float) -> tuple[Record | int | None, list[tuple[int, bytes]]]:
+    """How far it is, and the frames that came since."""
     records = Records(tx, request.tenant)
+    wanted = cast("Idempotency", request.idempotency)
     return records.find(wanted, now=now), records.frames_from(wanted, number)

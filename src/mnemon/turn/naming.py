@@ -40,7 +40,14 @@ class Names:
 
     async def listing(self, *, created: int) -> list[Json]:
         """Our own model first, then what the upstream offers."""
-        own: Json = {"id": self.shown, "object": "model", "created": created, "owned_by": "mnemon", "permission": [], "root": self.configured or self.shown}
+        own: Json = {
+            "id": self.shown,
+            "object": "model",
+            "created": created,
+            "owned_by": "mnemon",
+            "permission": [],
+            "root": self.configured or self.shown,
+        }
         own["parent"] = None
         if not self.has_upstream:
             offered = await self.model.models()
@@ -49,7 +56,9 @@ class Names:
             offered = await self.model.models()
         except errors.ModelError:
             offered = []
-        rest = [{"object": "model", "created": created, "owned_by": "upstream", **m} for m in offered if m.get("id") and m["id"] != self.shown]
+        rest = [
+            {"object": "model", "created": created, "owned_by": "upstream", **m} for m in offered if m.get("id") and m["id"] != self.shown
+        ]
         return [own, *rest]
 
 

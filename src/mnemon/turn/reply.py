@@ -30,7 +30,9 @@ class Reply:
                     self.texts.setdefault(name, []).append(value)
 
     def _call(self, piece: Json) -> None:
-        call = self.calls.setdefault(piece.get("index", len(self.calls)), {"id": "", "type": "function", "function": {"name": "", "arguments": ""}})
+        call = self.calls.setdefault(
+            piece.get("index", len(self.calls)), {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+        )
         call["id"] = piece.get("id") or call["id"]
         call["type"] = piece.get("type") or call["type"]
         function = piece.get("function") or {}

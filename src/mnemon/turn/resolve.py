@@ -73,7 +73,7 @@ def begin(tx: Tx, request: TurnRequest, *, owner: int, token: str, ours: Contain
     if found.lease is not None and not Leases(tx, request.tenant).take(found.lease, owner=owner, token=token, ours=ours):
         return Busy()
     if request.idempotency and not records.begin(request.idempotency, owner=owner, now=now):
-        raise errors.Conflict("this request is being worked on already; send it again", code="session_busy")  # noqa: EM101
+        raise errors.Conflict("this request is being worked on already; send it again", code="session_busy")
     return found if not found.lease else with_token(found, token)
 
 

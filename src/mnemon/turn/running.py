@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import Protocol
 
 from mnemon.core import errors
@@ -17,8 +18,9 @@ from mnemon.core.records import Effective, Json
 KEEP_ALIVE = b": keep-alive\n\n"
 
 
-class Outcome(Protocol):
-    """What a finished turn is rendered from."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """A finished turn: what a `Wire` renders. `whole` is the model's own object, where it sent one."""
 
     reply: Json
     finish_reason: str

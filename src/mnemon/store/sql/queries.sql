@@ -275,11 +275,13 @@ SELECT doc AS n FROM passages_vocabulary WHERE term = CAST(:scope AS TEXT) AND c
 SELECT count(*) AS n FROM (SELECT 1 FROM passages WHERE scope = :scope LIMIT 5000) AS found;
 
 -- name: passages_search @sqlite
-SELECT p.start, p.length, bm25(passages_fts, 0.0, 1.0) AS rank, m.id, m.position, m.session_id, m.role, m.body, m.at
-FROM passages_fts JOIN passages p ON p.id = passages_fts.rowid JOIN messages m ON m.id = p.message
-WHERE passages_fts MATCH :query AND p.scope = :scope AND p.tenant = :tenant AND m.branch = 0
-  AND NOT (m.lineage = :lineage AND m.position > :live)
-ORDER BY rank, p.id DESC LIMIT :limit;
+SELECT p.start, p.length, f.score AS rank, m.id, m.position, m.session_id, m.role, m.body, m.at
+FROM (
+  SELECT rowid AS id, rank AS score FROM passages_fts
+  WHERE passages_fts MATCH :query AND rank MATCH 'bm25(0.0, 1.0)' ORDER BY rank LIMIT :considered
+) AS f JOIN passages p ON p.id = f.id JOIN messages m ON m.id = p.message
+WHERE p.scope = :scope AND p.tenant = :tenant AND m.branch = 0 AND NOT (m.lineage = :lineage AND m.position > :live)
+ORDER BY f.score, p.id DESC LIMIT :limit;
 
 -- name: passages_search @postgres
 SELECT p.start, p.length, -ts_rank(p.words, :query ::tsquery) AS rank, m.id, m.position, m.session_id, m.role, m.body, m.at

@@ -1,0 +1,196 @@
+"""The turn proper: prompt, call, commit. One object for each turn.
+
+No transaction is open while the model is called. What the client sees of the end, it sees after the commit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from dataclasses import replace
+
+from mnemon.context import compress, tokens
+from mnemon.core import errors, ids
+from mnemon.core.records import Effective, Json, Message, Prompt, StoredMessage
+from mnemon.store.base import Tx
+from mnemon.store.idempotency import Record, Records
+from mnemon.store.leases import Leases
+from mnemon.turn import commit, elsewhere, reply
+from mnemon.turn.parts import Parts
+from mnemon.turn.prompt import prompt_for
+from mnemon.turn.resolve import Begun
+from mnemon.turn.running import Outcome, Running, Wire
+
+log = logging.getLogger("mnemon.turn")
+
+
+class Answer:
+    """Carries one turn from its prompt to its commit."""
+
+    def __init__(self, parts: Parts, begun: Begun, wire: Wire, running: Running) -> None:
+        self.parts = parts
+        self.begun = begun
+        self.request = begun.request
+        self.wire = wire
+        self.running = running
+
+    async def run(self) -> None:
+        """If it fails, the lease and the claim on the idempotency key are given back."""
+        begun, parts = self.begun, self.parts
+        parts.leases.add(begun.token)
+        try:
+            prompt = await prompt_for(parts, begun)
+            parts.metrics.add("mnemon_prompt_tokens_total", prompt.tokens)
+            self.running.effective = Effective(session_id=begun.session_id, session_key=begun.session_key)
+            await self._commit(prompt, await self._call(prompt))
+        except BaseException:
+            await self._give_back()
+            raise
+        finally:
+            parts.leases.discard(begun.token)
+        if not parts.counter.loaded:
+            parts.counter.warm()
+
+    # -- call -----------------------------------------------------------------------------------------------------------
+
+    async def _call(self, prompt: Prompt) -> Outcome:
+        request = self.request
+        body: Json = {**request.params, "model": await self.parts.names.upstream(request.model), "messages": prompt.messages}
+        if request.stream:
+            return await self._stream(prompt, body)
+        whole = await self.parts.model.complete(body)
+        choice = whole["choices"][0]
+        return self._outcome(prompt, choice["message"], choice.get("finish_reason"), whole)
+
+    async def _stream(self, prompt: Prompt, body: Json) -> Outcome:
+        request, running, wire = self.request, self.running, self.wire
+        for frame in wire.begin(running.effective):
+            running.push(frame)
+        body |= {"stream": True, "stream_options": {**(request.params.get("stream_options") or {}), "include_usage": True}}
+        collected = reply.Reply()
+        flusher = elsewhere.Flusher(self.parts.driver, request, running) if self.parts.driver.shared and request.idempotency else None
+        async with contextlib.aclosing(self.parts.model.stream(body)) as chunks:
+            async for chunk in chunks:
+                collected.add(chunk)
+                if frame_of := wire.chunk(chunk):
+                    running.push(frame_of)
+                    if flusher:
+                        await flusher.pushed()
+        return self._outcome(prompt, collected.message(), collected.finish_reason, {"usage": collected.usage})
+
+    def _outcome(self, prompt: Prompt, message: Json, finish: str | None, whole: Json) -> Outcome:
+        begun, usage = self.begun, whole.get("usage")
+        estimate = tokens.message_tokens(self.parts.counter, message) if not usage else 0
+        return Outcome(
+            reply=message,
+            finish_reason=finish or "stop",
+            usage=reply.counted(usage, prompt=prompt.tokens, completion=estimate),
+            effective=Effective(
+                session_id=begun.session_id,
+                parent_session_id=begun.lineage.parent if begun.lineage else None,
+                session_key=begun.session_key,
+                receipt_id=ids.receipt() if begun.lease is not None else None,
+            ),
+            whole=whole,
+        )
+
+    # -- commit -----------------------------------------------------------------------------------------------------------
+
+    async def _commit(self, prompt: Prompt, outcome: Outcome) -> None:
+        """Make the turn durable, and only then let its end be seen."""
+        begun, running, now = self.begun, self.running, self.parts.clock()
+        messages = self._messages(outcome, now) if begun.lease is not None else ()
+        compaction = await self._compaction(messages) if messages else None
+        if compaction:
+            child = replace(outcome.effective, session_id=ids.session(), parent_session_id=begun.session_id, compressed=True)
+            outcome = replace(outcome, effective=child)
+            self.parts.metrics.add("mnemon_compressions_total")
+        frames, body = self._rendered(outcome)
+        record = None
+        if self.request.idempotency:
+            record = Record(headers=outcome.effective.as_json(), body=b"".join([*running.frames, *frames]) if self.request.stream else body)
+        if messages or record:
+            memory = self.parts.memory
+            result = commit.Result(
+                begun=begun,
+                messages=messages,
+                plans=memory.prepare([m.message for m in messages]),
+                usage=outcome.usage,
+                effective=outcome.effective,
+                compaction=compaction,
+                receipt=self._receipt(prompt, outcome, messages),
+                record=record,
+                at=now,
+            )
+            await self.parts.driver.write(lambda tx: commit.commit(tx, result, memory))
+        running.effective = outcome.effective
+        running.finish(frames, body)
+
+    def _rendered(self, outcome: Outcome) -> tuple[list[bytes], bytes]:
+        """The last frames of a stream, numbered; or the whole body."""
+        if not self.request.stream:
+            return [], self.wire.whole(outcome)
+        first = len(self.running.frames)
+        return [self.running.numbering(first + i, frame) for i, frame in enumerate(self.wire.finish(outcome))], b""
+
+    def _messages(self, outcome: Outcome, now: float) -> tuple[StoredMessage, ...]:
+        """What the turn adds to the transcript: the client's new messages and the reply."""
+        begun, counter = self.begun, self.parts.counter
+        said = [*begun.new, Message(reply.stored_form(outcome.reply))]
+        return tuple(
+            StoredMessage(
+                message=message,
+                position=begun.next_position + index,
+                at=now,
+                session_id=str(begun.session_id),
+                tokens=tokens.message_tokens(counter, message.body) if counter.loaded else None,
+                finish_reason=outcome.finish_reason if index == len(begun.new) else None,
+            )
+            for index, message in enumerate(said)
+        )
+
+    async def _compaction(self, messages: tuple[StoredMessage, ...]) -> compress.Compaction | None:
+        counter, limits = self.parts.counter, self.parts.limits
+        live = [*self.begun.history, *messages]
+        if not counter.loaded:
+            # No token is shorter than a byte: far below the threshold there is nothing to count.
+            if sum(4 * len(m.text) + 100 for m in live) <= limits.budget * limits.compress_at:
+                return None
+            await asyncio.to_thread(counter.ready)
+        return compress.plan(live, self.begun.state, counter=counter, budget=limits.budget, compress_at=limits.compress_at)
+
+    def _receipt(self, prompt: Prompt, outcome: Outcome, messages: tuple[StoredMessage, ...]) -> Json:
+        begun = self.begun
+        return {
+            "id": outcome.effective.receipt_id,
+            "object": "mnemon.receipt",
+            "created_at": messages[0].at if messages else None,
+            "session_id": begun.session_id,
+            "session_key": begun.session_key,
+            "model": self.request.model,
+            "finish_reason": outcome.finish_reason,
+            "usage": outcome.usage,
+            "compressed": outcome.effective.compressed,
+            "stored": {"from_position": messages[0].position, "to_position": messages[-1].position} if messages else None,
+            "prompt": prompt.account(),
+        }
+
+    # -- failure ------------------------------------------------------------------------------------------------------------
+
+    async def _give_back(self) -> None:
+        """Undo what `resolve.begin` did. The process's death would do the same."""
+        begun, request = self.begun, self.request
+        if begun.lease is None and not request.idempotency:
+            return
+
+        def undo(tx: Tx) -> None:
+            if begun.lease is not None:
+                Leases(tx, request.tenant).give_up(begun.lease, begun.token)
+            if request.idempotency:
+                Records(tx, request.tenant).give_up(request.idempotency, owner=self.parts.driver.owner)
+
+        try:
+            await self.parts.driver.write(undo, durable=False)
+        except errors.StoreError:
+            log.warning("a lease could not be given back; it ends with this process", exc_info=True)
