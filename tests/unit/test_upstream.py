@@ -715,6 +715,17 @@ async def test_a_slow_model_is_not_silent() -> None:
         assert await collected(model) == CHUNKS
 
 
+async def test_a_slow_reader_is_not_a_silent_model() -> None:
+    """Only the model's silence counts: a reader may take longer than the timeout over each chunk."""
+    got: list[Any] = []
+    steps: list[Step] = [SSE_HEAD + event(CHUNKS[0]), 0.35, b"".join(map(event, CHUNKS[1:])) + DONE]
+    async with talking(steps, timeout=0.2) as (model, _):
+        async for piece in model.stream(REQUEST):
+            got.append(piece)
+            await asyncio.sleep(0.5)
+    assert got == CHUNKS
+
+
 async def test_the_whole_call_is_bounded() -> None:
     """A model that talks for ever is cut off after the total timeout."""
     steps: list[Step] = [SSE_HEAD]

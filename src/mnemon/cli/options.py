@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, TypeVar
 
 import click
 
 from mnemon import config
+from mnemon.core import errors
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -49,12 +51,24 @@ def settings_options(*names: str) -> Callable[[F], F]:
 
 def load(flags: dict[str, Any]) -> config.Settings:
     """The settings, or one clear line and the end."""
-    try:
+    with told():
         return config.load(flags)
+
+
+@contextlib.contextmanager
+def told() -> Iterator[None]:
+    """What is known to go wrong inside ends the command with one clear line."""
+    try:
+        yield
     except config.SettingError as error:
         stop(str(error))
+    except errors.MnemonError as error:
+        stop(error.message)
+    except OSError as error:
+        stop(f"{error.filename}: {error.strerror}" if error.filename else str(error))
 
 
 def stop(message: str) -> NoReturn:
-    click.echo(f"mnemon: {message}", err=True)
+    """Say why, in one line, and end. What a database driver has to say may come in several."""
+    click.echo(f"mnemon: {' '.join(message.split())}", err=True)
     raise SystemExit(2)

@@ -16,6 +16,7 @@ from mnemon.core.records import Block, Json, Message, Prompt, Recalled, StateLin
 
 REPLY_PRIMING = 3
 LINE_JOIN = 1
+LABEL = 32  # what "- [#12345 2026-11-18 assistant] " costs at most, with any margin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +101,7 @@ def fit_state(state: Sequence[StateLine], *, counter: tokens.Counter, room: int)
     """The notes that fit, their price, and how many were dropped; the least telling go first."""
     notes = list(state)
     while notes:
-        price = tokens.message_tokens(counter, {"role": "system", "content": blocks.state(notes)})
+        price = tokens.MESSAGE + counter.count(blocks.state(tuple(notes)))
         if price <= room:
             return notes, price, len(state) - len(notes)
         weakest = sorted(notes, key=lambda n: n.score)[: 1 + len(notes) // 4]
@@ -113,7 +114,7 @@ def fit_recall(found: Sequence[Recalled], *, counter: tokens.Counter, room: int)
     spent = counter.count(blocks.recall([])) + LINE_JOIN
     shown: list[Recalled] = []
     for passage in found:
-        price = counter.count(blocks.recalled_line(passage)) + LINE_JOIN
+        price = recalled_price(passage, counter)
         if spent + price <= room:
             shown.append(passage)
             spent += price
@@ -122,10 +123,17 @@ def fit_recall(found: Sequence[Recalled], *, counter: tokens.Counter, room: int)
     return sorted(shown, key=lambda r: (r.at, r.position)), spent
 
 
+def recalled_price(passage: Recalled, counter: tokens.Counter) -> int:
+    """The count of a passage's line; where the text alone was counted before and has one line, only its label is counted."""
+    if passage.tokens is not None and "\n" not in passage.text:
+        return passage.tokens + LABEL
+    return counter.count(blocks.recalled_line(passage)) + LINE_JOIN
+
+
 def merged(system: list[Json], notes: list[StateLine]) -> list[Json]:
     """System text, then the compressed state; neighbours are one message, since many chat templates allow no second one."""
     result: list[Json] = []
-    state = [{"role": "system", "content": blocks.state(notes)}] if notes else []
+    state = [{"role": "system", "content": blocks.state(tuple(notes))}] if notes else []
     for message in [*system, *state]:
         last = result[-1] if result else None
         plain = isinstance(message.get("content"), str) and set(message) == {"role", "content"}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 
 from mnemon.core import clock
 from mnemon.core.records import Recalled, StateLine
@@ -33,7 +34,8 @@ def recalled_line(found: Recalled) -> str:
     return line(position=found.position, at=found.at, role=found.role, text=found.text)
 
 
-def state(notes: Iterable[StateLine]) -> str:
+@lru_cache(maxsize=256)  # it changes only when a session is compressed, and is needed at every turn
+def state(notes: tuple[StateLine, ...]) -> str:
     """The compressed state of a session; the same notes give the same bytes."""
     return "\n".join([STATE, *map(state_line, notes), STATE_END])
 

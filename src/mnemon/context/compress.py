@@ -112,7 +112,7 @@ def select(notes: Sequence[StateLine], *, counter: tokens.Counter, room: int) ->
     unique = list(newest.values())
     recent = max((n.position for n in unique if n.kind == "request"), default=0)
     ranked = sorted(unique, key=lambda n: (-n.score, -n.position))
-    room -= counter.count(blocks.state([])) + 4
+    room -= counter.count(blocks.state(())) + 4
     chosen = []
     for note in ranked:
         if note.kind == "request" and note.position < recent - 2 * RECENT_EXCHANGES:

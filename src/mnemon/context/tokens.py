@@ -14,6 +14,7 @@ import gzip
 import json
 import re
 import threading
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -45,6 +46,8 @@ CL100K_MODEL = re.compile(rf"(?:ft:)?(?:gpt-4|gpt-3\.5|gpt-35){END}")
 
 # Many tokenizers (Qwen, Mistral, Gemma) spend a token on each digit where OpenAI's spend one on three.
 DIGITS = re.compile(r"\d{2,3}")
+
+REMEMBERED = 20_000  # characters of a text whose count is kept for a while
 
 MESSAGE = 4  # what the frame of a chat message costs
 TOOLS = 12  # what the frame around a list of tools or a schema costs
@@ -130,6 +133,8 @@ class Counter:
     def __init__(self, vocabulary: Vocabulary, *, exact: bool) -> None:
         self.vocabulary = vocabulary
         self.exact = exact
+        # A text is often counted again at once: for the prompt and for the store, or, as compressed state, at every turn.
+        self._remembered = lru_cache(maxsize=512)(self._count)
 
     @classmethod
     def for_model(cls, name: str | None) -> Counter:
@@ -164,8 +169,13 @@ class Counter:
         short runs of capitals or camel case. It is never below a quarter of the characters, the rule
         of thumb that many a client reckons with, nor above the bytes.
         """
+        if not self.loaded:
+            return size(text)
+        return self._remembered(text) if len(text) <= REMEMBERED else self._count(text)
+
+    def _count(self, text: str) -> int:
         count = self.vocabulary.count(text)
-        if self.exact or not self.loaded:
+        if self.exact:
             return count
         groups = DIGITS.findall(text)
         digits = len("".join(groups)) - len(groups)

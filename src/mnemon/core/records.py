@@ -130,6 +130,9 @@ class Recalled:
     position: int
     message_id: int
     score: float
+    start: int = 0
+    tokens: int | None = None
+    """What the text costs, if it is known without counting: when it is the whole message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,18 +236,23 @@ class Prompt:
     left_out: tuple[Json, ...] = ()
 
     def account(self) -> Json:
-        """The explanation that receipts and previews show."""
+        """The explanation that receipts and previews show. Recalled texts are named by where they stand, not repeated."""
         return {
             "tokens": self.tokens,
             "budget": self.budget,
             "blocks": [{"name": b.name, "tokens": b.tokens, "messages": b.messages, **b.detail} for b in self.blocks],
             "recalled": [
                 {
-                    "text": r.text,
                     "role": r.role,
                     "at": r.at,
                     "score": round(r.score, 4),
-                    "evidence": {"session_id": r.session_id, "message_id": r.message_id, "position": r.position},
+                    "evidence": {
+                        "session_id": r.session_id,
+                        "message_id": r.message_id,
+                        "position": r.position,
+                        "start": r.start,
+                        "length": len(r.text),
+                    },
                 }
                 for r in self.recalled
             ],

@@ -19,11 +19,12 @@ from mnemon.store.passages import Passage, Passages
 PASSAGE = 600
 BREAK = re.compile(r"\n+|(?<=[.!?。！？])\s+|(?<=[。！？])")
 
-WORDS_LOOKED_UP = 32
-WORDS_SEARCHED = 8
+WORDS_LOOKED_UP = 12
+WORDS_SEARCHED = 6
+COMMON_WORDS_KEPT = 20_000
 LARGE_SCOPE = 200
 TOO_COMMON = 100
-MOST = 24
+MOST = 16
 
 
 class FullText:
@@ -31,12 +32,17 @@ class FullText:
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
+        self.common: set[str] = set()
 
     async def recall(self, query: Query) -> list[Recalled]:
-        asked = chosen(query.text)
+        asked = chosen(query.text, self.common)
         if not asked:
             return []
-        return await self.driver.read(lambda tx: search(tx, query, asked))
+        found, common = await self.driver.read(lambda tx: search(tx, query, asked))
+        if len(self.common) > COMMON_WORDS_KEPT:
+            self.common.clear()
+        self.common.update(common)
+        return found
 
     def prepare(self, messages: Sequence[Message]) -> list[list[Passage]]:
         return [plan(m.text) if m.role in ("user", "assistant") else [] for m in messages]
@@ -60,24 +66,30 @@ class Nothing:
         """Nothing is written."""
 
 
-def chosen(text: str) -> list[str]:
-    """The words of a message worth looking up: each once, and of very many the longest, which are rarest in any language."""
+def chosen(text: str, common: set[str]) -> list[str]:
+    """The words of a message worth looking up: each once, and of very many the longest, which are rarest in any language.
+
+    A word that was too common once is so for ever, and comes last.
+    """
     found = list(dict.fromkeys(words.words(text)))
-    return sorted(found, key=len, reverse=True)[:WORDS_LOOKED_UP]
+    return sorted(found, key=lambda word: (word in common, -len(word)))[:WORDS_LOOKED_UP]
 
 
-def search(tx: Tx, query: Query, asked: list[str]) -> list[Recalled]:
+def search(tx: Tx, query: Query, asked: list[str]) -> tuple[list[Recalled], list[str]]:
+    """The best passages for these words, and which of the words are too common to tell passages apart."""
     passages = Passages(tx, query.tenant, query.scope)
     frequency = passages.frequencies(asked)
     rare = sorted(frequency, key=lambda word: (frequency[word], word))
+    telling = [word for word in rare if frequency[word] <= TOO_COMMON]
+    common = rare[len(telling) :]
     every = False
-    if rare and passages.count() > LARGE_SCOPE:
-        telling = [word for word in rare if frequency[word] <= TOO_COMMON]
+    if common and passages.count() > LARGE_SCOPE:
         every = not telling
         rare = telling or rare[:2]
     if not rare:
-        return []
-    return passages.search(rare[:WORDS_SEARCHED], every=every, lineage=query.lineage, live=query.live, limit=MOST)
+        return [], common
+    found = passages.search(rare[:WORDS_SEARCHED], every=every, lineage=query.lineage, live=query.live, limit=MOST)
+    return found, common
 
 
 def plan(text: str) -> list[Passage]:

@@ -17,13 +17,14 @@ STOPWORDS = frozenset(
 )
 
 
-def words(text: str) -> list[str]:
+@lru_cache(maxsize=64)  # a message is first asked with and then indexed
+def words(text: str) -> tuple[str, ...]:
     """The words of a text in order, stopwords and monsters left out."""
     found: list[str] = []
     for word in WORD.findall(text):
         if len(word) <= LONGEST:
             found.extend(normal(word))
-    return found
+    return tuple(found)
 
 
 @lru_cache(maxsize=16384)

@@ -8,6 +8,8 @@ sessions, or of how the prompt came about.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
 import json
 import math
 import re
@@ -98,7 +100,7 @@ class Scene:
     results: list[tuple[str, str]]
 
 
-_BLOCK = re.compile(r"<mnemon-([\w-]+)(?:\"[^\"]{0,500}\"|[^>\"]){0,500}>")
+_BLOCK = re.compile(r"<mnemon-([\w-]+)(?:\"[^\"]{0,500}\"|[^<>\"]){0,500}>")
 _BLOCKS = 16  # of one message; more than the server ever puts there
 _HEAD = re.compile(r"\[([^\]\n]*)\] ?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -152,7 +154,7 @@ def _unwrapped(text: str) -> tuple[str, list[Passage]]:
 def _note(item: str, index: int) -> Passage:
     """One line of a block, `[#12 2026-11-18 user] text`, with its indented continuations."""
     found = _HEAD.match(item)
-    head = found[1].split() if found else []
+    head = found[1].replace(",", " ").split() if found else []
     date = next((h for h in head if _DATE.match(h)), "")[:10]
     number = next((int(h[1:]) for h in head if h[0] == "#" and h[1:].isdigit()), index)
     role = next((h for h in head if h in _ROLES), "memory")
@@ -174,7 +176,7 @@ def _results(messages: Sequence[Json]) -> list[tuple[str, str]]:
 # ---------------------------------------------------------------- ranking
 
 _TRUST = {"user": 1.0, "memory": 0.95, "tool": 0.8, "system": 0.7, "assistant": 0.45}
-_UNMARKED = {"why": 0.6, "when": 0.7, "count": 0.75, "who": 0.85, "where": 0.85}  # what an answer without a cause, date, … is worth
+_UNMARKED = {"why": 0.6, "when": 0.7, "count": 0.6, "who": 0.85, "where": 0.85}  # what an answer without a cause, date, … is worth
 
 
 @dataclass(frozen=True, slots=True)
@@ -517,7 +519,7 @@ def _mentions(words: str, functions: dict[str, Json]) -> Iterator[tuple[int, int
         if " ".join(parts).casefold() in flat:
             spelled = r"(?<!\w)" + r"[\W_]?".join(parts) + r"(?!\w)"
             for found in re.finditer(rf"(?i)\b{_VERB}\b(?:(?!\b{_VERB}\b)[^.?!\n]){{0,40}}?{spelled}|{spelled}(?=\()", words):
-                if not _NOT_TOLD.search(words[: found.start()]):
+                if not _NOT_TOLD.search(re.split(r"[.?!\n]\s*", words[: found.start()])[-1]):
                     yield found.start(), found.end(), name
 
 
@@ -537,14 +539,10 @@ def _call(function: Json, words: str) -> Json:
 
 
 def _json_in(words: str) -> Json | None:
-    """The first JSON object that stands in the words."""
-    at = words.find("{")
-    while at >= 0:
-        try:
-            found: Json = json.JSONDecoder().raw_decode(words, at)[0]
-        except (ValueError, RecursionError):
-            at = words.find("{", at + 1)
-        else:
+    """The first JSON object that stands in the words, begun by one of their first braces."""
+    for brace in itertools.islice(re.finditer(r"\{", words), 20):
+        with contextlib.suppress(ValueError, RecursionError):
+            found: Json = json.JSONDecoder().raw_decode(words, brace.start())[0]
             return found
     return None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Protocol, TypeVar
 
@@ -45,6 +46,32 @@ class Tx(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """What is there before a driver opens it. `applied` are the migrations it has, `known` those of this version, oldest first."""
+
+    software: str
+    """Name and version of the database software."""
+    exists: bool
+    applied: frozenset[str] = frozenset()
+    known: tuple[str, ...] = ()
+
+    @property
+    def ours(self) -> bool:
+        """Whether this is a database of Mnemon's."""
+        return not self.applied.isdisjoint(self.known)
+
+    @property
+    def pending(self) -> list[str]:
+        """What opening it would apply."""
+        return [name for name in self.known if name not in self.applied]
+
+    @property
+    def foreign(self) -> list[str]:
+        """What only a newer version of Mnemon can have applied."""
+        return sorted(self.applied.difference(self.known))
+
+
 class Driver(Protocol):
     """A database. `owner` names this process among those that share it, for as long as the driver is open."""
 
@@ -78,6 +105,10 @@ class Driver(Protocol):
 
     async def touch(self, topic: str) -> None:
         """Tell every process that shares the database that the topic changed."""
+        ...
+
+    def condition(self) -> Condition:
+        """Look at the database without changing or creating anything; it need not be open. Raises `StoreError`."""
         ...
 
 

@@ -66,9 +66,13 @@ class Passages:
 
 def recalled(row: Row) -> Recalled:
     body: dict[str, Any] = msgspec.json.decode(row["body"])
-    text = text_of(body.get("content"))[row["start"] : row["start"] + row["length"]]
+    whole = text_of(body.get("content"))
+    piece = whole[row["start"] : row["start"] + row["length"]]
+    text = piece.strip()
     return Recalled(
-        text=text.strip(),
+        text=text,
+        start=row["start"] + len(piece) - len(piece.lstrip()),
+        tokens=row["tokens"] if text == whole else None,
         role=row["role"],
         at=row["at"],
         session_id=row["session_id"],

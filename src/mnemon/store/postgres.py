@@ -55,6 +55,12 @@ class PostgresTx:
         free = self.cursor.execute("SELECT pg_try_advisory_xact_lock(%s) AS free", (owner,)).fetchone()
         return not (free and free["free"])
 
+    def reads(self, *, only: bool) -> None:
+        """Whether the next transaction is a snapshot that cannot be written to."""
+        if self.connection.read_only is not only:
+            self.connection.read_only = only
+            self.connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ if only else None
+
     def script(self, text: str) -> None:
         self.connection.execute(text)
 
@@ -77,6 +83,7 @@ class Postgres:
         self.local = threading.local()
         self.opened: list[psycopg.Connection[dict[str, Any]]] = []
         self.stamps: dict[str, int] = {}
+        self.connects = 0
         self.listener: threading.Thread | None = None
         self.closing = threading.Event()
         self.announced = threading.Event()
@@ -101,14 +108,17 @@ class Postgres:
 
     async def close(self) -> None:
         self.closing.set()
-        if self.threads:
-            await asyncio.to_thread(self.threads.shutdown)
+        threads, self.threads = self.threads, None
+        if threads:
+            await asyncio.to_thread(threads.shutdown)
         for connection in self.opened:
             connection.close()
         self.opened.clear()
         if self.listener:
+            with contextlib.suppress(psycopg.Error):
+                await self.touch("closing")  # the listener notices the end at once
             await asyncio.to_thread(self.listener.join)
-        self.threads, self.listener = None, None
+        self.listener = None
 
     async def read(self, work: Callable[[base.Tx], T]) -> T:
         return await self._submit(work, "read")
@@ -126,6 +136,7 @@ class Postgres:
     def _work(self, work: Callable[[base.Tx], T], mode: str) -> T:
         tx = self._tx()
         with translated(tx):
+            tx.reads(only=mode == "read")
             if mode == "relaxed":
                 tx.connection.execute("SET LOCAL synchronous_commit = off")
             result = work(tx)
@@ -146,7 +157,8 @@ class Postgres:
         return tx
 
     def stamp(self, topic: str) -> int:
-        return self.stamps.get(topic, 0)
+        # What was touched while we were not listening is not known, so a new connection counts as a touch of every topic.
+        return self.connects + self.stamps.get(topic, 0)
 
     async def touch(self, topic: str) -> None:
         def notify() -> None:
@@ -155,6 +167,22 @@ class Postgres:
 
         await asyncio.to_thread(notify)
 
+    def condition(self) -> base.Condition:
+        try:
+            with psycopg.connect(self.url) as connection:
+                server = connection.execute("SELECT current_setting('server_version')").fetchone()
+                there = connection.execute("SELECT to_regclass('migrations') IS NOT NULL").fetchone()
+                rows = connection.execute("SELECT name FROM migrations").fetchall() if there and there[0] else []
+        except psycopg.Error as error:
+            message = f"cannot open the PostgreSQL database: {str(error).strip()}"
+            raise errors.Unavailable(message) from error
+        return base.Condition(
+            software=f"PostgreSQL {server[0] if server else ''}".strip(),
+            exists=bool(rows),
+            applied=frozenset(name for (name,) in rows),
+            known=tuple(name for name, _ in base.migrations("postgres")),
+        )
+
     def _listen_loop(self) -> None:
         """Hold the lock that says we live, and count what others touch; after a lost connection, do both again."""
         while not self.closing.is_set():
@@ -162,7 +190,7 @@ class Postgres:
                 with psycopg.connect(self.url, autocommit=True) as connection:
                     connection.execute("SELECT pg_advisory_lock(%s)", (self.owner,))
                     connection.execute("LISTEN mnemon")
-                    self.stamps = {topic: count + 1 for topic, count in self.stamps.items()}
+                    self.connects += 1
                     self.announced.set()
                     self._listen(connection)
             except psycopg.Error:
@@ -171,7 +199,7 @@ class Postgres:
 
     def _listen(self, connection: psycopg.Connection[Any]) -> None:
         while not self.closing.is_set():
-            for note in connection.notifies(timeout=0.5):
+            for note in connection.notifies(timeout=0.5, stop_after=1):
                 self.stamps[note.payload] = self.stamps.get(note.payload, 0) + 1
 
 

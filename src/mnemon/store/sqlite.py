@@ -13,7 +13,8 @@ import os
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -136,9 +137,10 @@ class Sqlite:
         return connection
 
     async def close(self) -> None:
-        if self.writer:
+        writer, self.writer = self.writer, None  # from here on writes are refused: nobody would carry them out
+        if writer:
             self.queue.put(None)
-            await asyncio.to_thread(self.writer.join)
+            await asyncio.to_thread(writer.join)
         if self.readers:
             self.readers.shutdown()
         for connection in self.opened:
@@ -146,7 +148,7 @@ class Sqlite:
         if self.presence is not None:
             (self.owners / str(self.owner)).unlink(missing_ok=True)
             os.close(self.presence)
-        self.writer, self.readers, self.presence = None, None, None
+        self.readers, self.presence = None, None
         self.opened.clear()
 
     async def read(self, work: Callable[[base.Tx], T]) -> T:
@@ -231,26 +233,74 @@ class Sqlite:
     async def touch(self, topic: str) -> None:
         path = self.owners / f"{topic}.stamp"
         path.touch()
-        os.utime(path)
+        now = max(time.time_ns(), path.stat().st_mtime_ns + 1)  # many a kernel's own clock for files is too coarse
+        os.utime(path, ns=(now, now))
+
+    @contextlib.contextmanager
+    def _look(self) -> Iterator[sqlite3.Connection]:
+        """A connection that creates no file and leaves the database's settings as they are."""
+        with translated():
+            connection = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=rw", uri=True, timeout=30)
+            try:
+                connection.execute("PRAGMA query_only = ON")
+                yield connection
+            finally:
+                connection.close()
+
+    def condition(self) -> base.Condition:
+        software = f"SQLite {sqlite3.sqlite_version}"
+        known = tuple(name for name, _ in base.migrations("sqlite"))
+        if not self.path.exists():
+            return base.Condition(software=software, exists=False, known=known)
+        with self._look() as connection:
+            tables = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'migrations'").fetchall()
+            rows = connection.execute("SELECT name FROM migrations").fetchall() if tables else []
+        return base.Condition(software=software, exists=True, applied=frozenset(name for (name,) in rows), known=known)
+
+    def living(self) -> list[int]:
+        """The processes that have the database open."""
+        files = self.owners.iterdir() if self.owners.is_dir() else ()
+        return [int(file.name) for file in files if file.name.isdigit() and held(file)]
 
     def backup(self, target: Path) -> None:
-        """A consistent copy, made while the database is in use."""
-        source, copy = self._connect(), sqlite3.connect(target)
-        try:
-            source.backup(copy, pages=1024)
-        finally:
-            copy.close()
-            source.close()
+        """A consistent copy in a single file, made while the database is in use.
+
+        It is read in one go, on one snapshot: a copy in steps begins anew whenever another process writes, and may never end.
+        """
+        with self._look() as source:
+            copy = sqlite3.connect(target)
+            try:
+                source.backup(copy)
+                copy.execute("PRAGMA journal_mode = DELETE")
+            finally:
+                copy.close()
+
+    def fold(self) -> None:
+        """Move what the write-ahead log holds into the file itself, so that the file is all there is. Nobody else may have it open."""
+        with self._look() as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def integrity(self) -> str:
         """What SQLite says of the file: ok, or what is wrong."""
-        connection = self._connect()
-        try:
+        with self._look() as connection:
             found = str(connection.execute("PRAGMA integrity_check").fetchone()[0])
             broken = connection.execute("PRAGMA foreign_key_check").fetchall()
-        finally:
-            connection.close()
         return found if not broken else f"{found}; {len(broken)} rows break a foreign key"
+
+
+def held(file: Path) -> bool:
+    """Whether a process holds the lock on its file. A shared lock is enough to find out, and disturbs nobody who is just starting."""
+    try:
+        handle = os.open(file, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
 
 
 def savepoint(tx: SqliteTx, work: Work) -> Result:

@@ -104,7 +104,7 @@ def locate(sessions: Sessions, request: TurnRequest) -> tuple[Lineage | None, st
     if session_id is None and identity.session_key is not None:
         session_id = sessions.current_of(identity.session_key)
         if session_id is None:
-            return None, f"\x00{identity.session_key}"
+            return None, f"\x01{identity.session_key}"  # no id holds a control character
     lineage = sessions.lineage_of(session_id) if session_id else None
     if lineage is None:
         if request.must_exist:

@@ -262,20 +262,22 @@ WHERE m.lineage = :lineage AND m.branch = 0 AND p.tenant = :tenant ORDER BY p.id
 SELECT term AS word, doc AS n FROM passages_vocabulary WHERE term IN (SELECT value FROM json_each(:words)) AND col = 'words';
 
 -- name: passages_frequencies @postgres
-SELECT w.word, (
-  SELECT count(*) FROM (
-    SELECT 1 FROM passages WHERE words @@ (('''/' || :scope::text || ''' & ''' || w.word || '''')::tsquery) LIMIT 1000
-  ) AS found
-) AS n FROM json_array_elements_text(:words ::json) AS w (word);
+-- PostgreSQL keeps no count by word: the newest passages of the scope stand for all of it.
+WITH sample AS (
+  SELECT unnest(tsvector_to_array(words)) AS word
+  FROM (SELECT words FROM passages WHERE scope = :scope ORDER BY id DESC LIMIT 64) AS newest
+)
+SELECT w.word, 1 + 15 * count(s.word) AS n
+FROM json_array_elements_text(:words ::json) AS w (word) LEFT JOIN sample s ON s.word = w.word GROUP BY w.word;
 
 -- name: passages_in_scope @sqlite
 SELECT doc AS n FROM passages_vocabulary WHERE term = CAST(:scope AS TEXT) AND col = 'scope';
 
 -- name: passages_in_scope @postgres
-SELECT count(*) AS n FROM (SELECT 1 FROM passages WHERE scope = :scope LIMIT 5000) AS found;
+SELECT count(*) AS n FROM (SELECT 1 FROM passages WHERE scope = :scope LIMIT 500) AS found;
 
 -- name: passages_search @sqlite
-SELECT p.start, p.length, f.score AS rank, m.id, m.position, m.session_id, m.role, m.body, m.at
+SELECT p.start, p.length, f.score AS rank, m.id, m.position, m.session_id, m.role, m.body, m.tokens, m.at
 FROM (
   SELECT rowid AS id, rank AS score FROM passages_fts
   WHERE passages_fts MATCH :query AND rank MATCH 'bm25(0.0, 1.0)' ORDER BY rank LIMIT :considered
@@ -284,7 +286,7 @@ WHERE p.scope = :scope AND p.tenant = :tenant AND m.branch = 0 AND NOT (m.lineag
 ORDER BY f.score, p.id DESC LIMIT :limit;
 
 -- name: passages_search @postgres
-SELECT p.start, p.length, -ts_rank(p.words, :query ::tsquery) AS rank, m.id, m.position, m.session_id, m.role, m.body, m.at
+SELECT p.start, p.length, -ts_rank(p.words, :query ::tsquery) AS rank, m.id, m.position, m.session_id, m.role, m.body, m.tokens, m.at
 FROM passages p JOIN messages m ON m.id = p.message
 WHERE p.words @@ (('''/' || :scope::text || '''')::tsquery && :query ::tsquery) AND p.scope = :scope AND p.tenant = :tenant
   AND m.branch = 0 AND NOT (m.lineage = :lineage AND m.position > :live)

@@ -118,7 +118,7 @@ CREATE TABLE passages (
   words TSVECTOR NOT NULL
 );
 CREATE INDEX passages_by_message ON passages (message);
-CREATE INDEX passages_by_scope ON passages (scope);
+CREATE INDEX passages_by_scope ON passages (scope, id);
 CREATE INDEX passages_by_words ON passages USING gin (words);
 
 CREATE TABLE leases (

@@ -118,7 +118,7 @@ CREATE TABLE passages (
   words TEXT NOT NULL
 ) STRICT;
 CREATE INDEX passages_by_message ON passages (message);
-CREATE INDEX passages_by_scope ON passages (scope);
+CREATE INDEX passages_by_scope ON passages (scope, id);
 CREATE VIRTUAL TABLE passages_fts USING fts5 (
   scope, words, content = 'passages', content_rowid = 'id', tokenize = "unicode61 remove_diacritics 0 tokenchars '_'"
 );
