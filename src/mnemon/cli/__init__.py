@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import click
 
+from mnemon.cli.backup import backup, restore
+from mnemon.cli.chat import chat
+from mnemon.cli.check import check
+from mnemon.cli.keys import keys
 from mnemon.cli.serve import serve
 
 
@@ -16,4 +20,5 @@ def main() -> None:
     """
 
 
-main.add_command(serve)
+for command in (serve, chat, keys, check, backup, restore):
+    main.add_command(command)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import importlib
 import json
 import re
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,7 +21,7 @@ import click
 from mnemon import app as composition
 from mnemon.cli import options
 from mnemon.config import SettingError, Settings, http_url
-from mnemon.core import errors, ids
+from mnemon.core import ids
 from mnemon.edge import identity
 
 CONNECT_SECONDS = 10
@@ -63,9 +64,11 @@ class Conversation:
         except TimeoutError:
             raise Failure(f"the server at {self.url} does not answer") from None
         except ConnectionRefusedError:
-            raise Failure(f"no server answers at {self.url}: start one with `mnemon serve`, or name another with --url", final=True) from None
+            raise Failure(
+                f"no server answers at {self.url}: start one with `mnemon serve`, or name another with --url", final=True
+            ) from None
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise Failure(f"the connection to {self.url} failed: {error or type(error).__name__}") from None
+            raise Failure(f"the connection to {self.url} failed: {str(error) or type(error).__name__}") from None
         finally:
             connection.close()
 
@@ -100,7 +103,7 @@ class Conversation:
             raise Failure("the connection broke before the reply was complete")
 
 
-def events(lines: Iterator[bytes] | http.client.HTTPResponse) -> Iterator[dict[str, Any]]:
+def events(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
     """The JSON of a stream of server-sent events, up to its end."""
     for line in lines:
         if line.startswith(b"data:"):
@@ -122,7 +125,9 @@ def refused(status: int, body: bytes, url: str) -> Failure:
 
 @click.command()
 @click.option("-m", "--message", metavar="TEXT", help="Send this one message, print the reply, and end.")
-@click.option("--session", metavar="ID", help="Continue this session, or begin it under this name.  [default: a new one, whose id is shown]")
+@click.option(
+    "--session", metavar="ID", help="Continue this session, or begin it under this name.  [default: a new one, whose id is shown]"
+)
 @click.option("--key", metavar="KEY", help="Session key: what was said under a key is remembered in all its sessions.")
 @click.option("--url", metavar="URL", help="The server's address.  [default: the one `mnemon serve` listens on with these settings]")
 @click.option("--model", metavar="M", default="mnemon", show_default=True, help="Model to ask for.")
@@ -136,15 +141,15 @@ def chat(*, message: str | None, session: str | None, key: str | None, url: str 
     """
     settings = options.load(flags)
     with options.told():
-        fresh = session is None and key is None
         talk = Conversation(
             url=address(settings, url),
             api_key=credential(settings, url),
             model=model,
-            session=ids.session() if fresh else name("--session", session),
+            session=name("--session", session),
             key=name("--key", key),
         )
-    if fresh:
+    if talk.session is None and talk.key is None:
+        talk.session = ids.session()
         note(f"Session {talk.session} (continue it later with --session {talk.session})")
     if message is not None:
         once(talk, [message])
@@ -165,9 +170,11 @@ def address(settings: Settings, url: str | None) -> str:
         host = EVERYWHERE.get(settings.host, settings.host)
         return f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
     try:
-        return http_url(url).removesuffix("/v1")
-    except ValueError as error:
-        raise SettingError(f"--url must be {error}, not {url!r}") from None
+        found = http_url(url).removesuffix("/v1")
+        urlsplit(found).port  # noqa: B018 - raises if it is none
+    except ValueError:
+        raise SettingError(f"--url must be an address such as http://127.0.0.1:8642, not {url!r}") from None
+    return found
 
 
 def credential(settings: Settings, url: str | None) -> str:
@@ -180,7 +187,7 @@ def credential(settings: Settings, url: str | None) -> str:
     raise SettingError("an API key is needed: give it with --api-key or MNEMON_API_KEY")
 
 
-def once(talk: Conversation, lines: Iterator[str] | list[str] | Any) -> None:
+def once(talk: Conversation, lines: Iterable[str]) -> None:
     """Send each line, stop at the first failure."""
     try:
         for line in lines:
@@ -192,14 +199,13 @@ def once(talk: Conversation, lines: Iterator[str] | list[str] | Any) -> None:
     except Failure as failure:
         options.stop(str(failure))
     except KeyboardInterrupt:
-        click.echo()
         raise SystemExit(130) from None
 
 
 def dialogue(talk: Conversation) -> None:
     """Ask and answer until the person leaves."""
     with contextlib.suppress(ImportError):
-        __import__("readline")  # line editing and history for `input`
+        importlib.import_module("readline")  # line editing and history for `input`
     note(HINT)
     while True:
         try:
@@ -222,7 +228,6 @@ def exchange(talk: Conversation, text: str) -> None:
     try:
         answer(talk, text)
     except KeyboardInterrupt:
-        click.echo()
         note("(stopped listening; the server completes the reply and remembers it)")
     except Failure as failure:
         if failure.final:
@@ -241,6 +246,9 @@ def answer(talk: Conversation, text: str) -> None:
                 begun = True
                 # What a model says must not move the cursor or rename the window.
                 click.echo(CONTROL.sub("", piece) if shown else piece, nl=False)
+        except KeyboardInterrupt:
+            begun = True  # the terminal has written ^C
+            raise
         finally:
             if begun:
                 click.echo()

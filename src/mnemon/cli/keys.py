@@ -37,8 +37,12 @@ def keys() -> None:
 
 @keys.command()
 @click.argument("name")
-@click.option("--tenant", metavar="T", help="Share everything with the other keys of this tenant; `default` is the tenant of MNEMON_API_KEY.")
-@click.option("--requests-per-minute", metavar="N", type=click.IntRange(1, LARGEST_LIMIT), help="Refuse more with 429.  [default: no limit]")
+@click.option(
+    "--tenant", metavar="T", help="Share everything with the other keys of this tenant; `default` is the tenant of MNEMON_API_KEY."
+)
+@click.option(
+    "--requests-per-minute", metavar="N", type=click.IntRange(1, LARGEST_LIMIT), help="Refuse more with 429.  [default: no limit]"
+)
 @click.option(
     "--concurrency", metavar="N", type=click.IntRange(1, LARGEST_LIMIT), help="Most requests in flight at once.  [default: no limit]"
 )
@@ -61,7 +65,7 @@ def add(name: str, *, tenant: str | None, requests_per_minute: int | None, concu
         )
         asyncio.run(change(options.load(flags), lambda tx: store.add(tx, key)))
     click.echo(secret)
-    click.echo(f"This is the only time it is shown. Clients send it as the header  Authorization: Bearer {secret}", err=True)
+    click.echo("This is the only time it is shown. Clients send it as the header  Authorization: Bearer <that key>", err=True)
 
 
 @keys.command("list")

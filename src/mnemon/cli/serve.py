@@ -2,37 +2,91 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import logging
 import socket
 from typing import Any
 
 import click
 import uvicorn
+from starlette.applications import Starlette
 
 from mnemon import app as composition
 from mnemon.cli import options
 from mnemon.config import SettingError, Settings
-from mnemon.core import errors
 from mnemon.edge.protocol import Protocol
 
-GRACE_SECONDS = 10
+GRACE_SECONDS = 3  # for a client to take what it is still owed, once the turns have ended
+BACKLOG = 2048
+# A name may stand for an address that this machine does not have, as localhost does for ::1 where there is no IPv6.
+ABSENT = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
 class Server(uvicorn.Server):
-    """uvicorn, which says what it is once it listens."""
+    """uvicorn, which says what it is once it listens.
 
-    def __init__(self, config: uvicorn.Config, settings: Settings) -> None:
+    It enters the application's lifespan itself: uvicorn would print a traceback where one clear line says why the start failed.
+    """
+
+    def __init__(self, config: uvicorn.Config, settings: Settings, application: Starlette) -> None:
         super().__init__(config)
         self.settings = settings
+        self.application = application
+        self.parts = contextlib.AsyncExitStack()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await self.parts.enter_async_context(self.application.router.lifespan_context(self.application))
         await super().startup(sockets)
-        if self.started:
-            for line in greeting(self.settings, self._port()):
-                click.echo(line)
+        for line in greeting(self.settings, self._port()):
+            click.echo(line)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more connections, end the turns, then the connections.
+
+        A turn that does not end in time is handed back and its client told so; uvicorn, waiting for clients, would only cut them off.
+        """
+        for listener in self.servers:
+            listener.close()
+        await self.application.state.services.turns.close(composition.STOP_PATIENCE)
+        await super().shutdown(sockets)
+        if not self.force_exit:
+            await self.parts.aclose()
 
     def _port(self) -> int:
         return int(self.servers[0].sockets[0].getsockname()[1])
+
+
+def listening(host: str, port: int) -> list[socket.socket]:
+    """A socket for each address of the host, taken before anything else is done. Raises `SettingError`."""
+    found: list[socket.socket] = []
+    failures: list[OSError] = []
+    try:
+        places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError as error:
+        raise SettingError(unavailable(host, port, error)) from None
+    for family, _, _, _, place in places:
+        chosen = found[0].getsockname()[1] if found else port  # with port 0 the first address chooses for all
+        try:
+            found.append(socket.create_server((place[0], chosen, *place[2:]), family=family, backlog=BACKLOG))
+        except OSError as error:
+            failures.append(error)
+    if not found or any(failure.errno not in ABSENT for failure in failures):
+        for each in found:
+            each.close()
+        raise SettingError(unavailable(host, port, failures[-1]))
+    return found
+
+
+def unavailable(host: str, port: int, error: OSError) -> str:
+    """Why the address cannot be listened on, and what to do."""
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        return f"cannot listen on {host}: it is not an address of this machine; set MNEMON_HOST to one that is"
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} of {host} is in use: stop what listens there, or choose another port with --port or MNEMON_PORT"
+    if error.errno == errno.EACCES:
+        return f"port {port} of {host} is reserved: choose one above 1023 with --port or MNEMON_PORT"
+    return f"cannot listen on port {port} of {host}: {error.strerror}"
 
 
 def greeting(settings: Settings, port: int) -> list[str]:
@@ -72,27 +126,19 @@ def serve(**flags: Any) -> None:
     """
     settings = options.load(flags)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    try:
+    with options.told():
         application = composition.create_app(settings)
-    except SettingError as error:
-        options.stop(str(error))
-    config = uvicorn.Config(
-        application,
-        host=settings.host,
-        port=settings.port,
-        http=Protocol,
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-        backlog=2048,
-    )
-    server = Server(config, settings)
-    try:
-        server.run()
-    except errors.MnemonError as error:
-        options.stop(error.message)
-    if not server.started:
-        raise SystemExit(1)
+        sockets = listening(settings.host, settings.port)
+        config = uvicorn.Config(
+            application,
+            http=Protocol,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+            backlog=BACKLOG,
+        )
+        with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is how a server is stopped
+            Server(config, settings, application).run(sockets)

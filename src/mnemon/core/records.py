@@ -144,6 +144,7 @@ class Lineage:
     tip: str
     parent: str | None
     scope: int
+    scope_size: int
     session_key: str | None
     system_prompt: str | None
     next_position: int
@@ -235,8 +236,8 @@ class Prompt:
     recalled: tuple[Recalled, ...] = ()
     left_out: tuple[Json, ...] = ()
 
-    def account(self) -> Json:
-        """The explanation that receipts and previews show. Recalled texts are named by where they stand, not repeated."""
+    def account(self, *, texts: bool = False) -> Json:
+        """The explanation that receipts and previews show. Recalled texts are named by where they stand, and repeated only if asked for."""
         return {
             "tokens": self.tokens,
             "budget": self.budget,
@@ -253,6 +254,7 @@ class Prompt:
                         "start": r.start,
                         "length": len(r.text),
                     },
+                    **({"text": r.text} if texts else {}),
                 }
                 for r in self.recalled
             ],

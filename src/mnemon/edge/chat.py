@@ -104,10 +104,10 @@ async def completions(request: Request) -> Response:
     await app.names.upstream(turn.model)
     options = turn.params.get("stream_options") or {}
     wire = ChatWire(model=turn.model, created=int(app.clock()), include_usage=options.get("include_usage") is True)
-    running = app.turns.start(turn, wire)
+    running, joined = app.turns.start(turn, wire)
 
     def headers(watched: Any) -> dict[str, str]:
-        return identities.echo(turn.identity, watched.effective, replayed=watched.replayed)
+        return identities.echo(turn.identity, watched.effective, replayed=joined or watched.replayed)
 
     if turn.stream:
         return render.Stream(running, headers, after=after, leave_cancels=turn.stateless)
@@ -126,7 +126,7 @@ async def preview(request: Request) -> Response:
         "model": turn.model,
         "branches_at": begun.cut,
         "messages": prompt.messages,
-        **prompt.account(),
+        **prompt.account(texts=True),
     }
     return render.JsonResponse(
         found, headers=identities.echo(turn.identity, Effective(session_id=begun.session_id if begun.lineage else None))

@@ -336,10 +336,10 @@ async def answer(request: Request, *, stream: bool) -> Response:
     turn = session_turn(app, request, body, stream=stream)
     after = last_event_id(request)
     await app.names.upstream(turn.model)
-    running = app.turns.start(turn, SessionWire(clock=app.clock, said=turn.messages[-1].body["content"]))
+    running, joined = app.turns.start(turn, SessionWire(clock=app.clock, said=turn.messages[-1].body["content"]))
 
     def headers(watched: Any) -> dict[str, str]:
-        return identities.echo(turn.identity, watched.effective, replayed=watched.replayed)
+        return identities.echo(turn.identity, watched.effective, replayed=joined or watched.replayed)
 
     if stream:
         return render.Stream(running, headers, after=after, leave_cancels=False)

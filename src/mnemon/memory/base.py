@@ -14,15 +14,27 @@ from mnemon.store.base import Tx
 class Query:
     """What is to be recalled, and for whom.
 
-    `lineage` and `live` say which messages are in the prompt already: those of the lineage behind position `live`.
+    `size` is how many passages the scope had when the turn began. `lineage` and `live` say which messages are in the prompt already: those
+    of the lineage behind position `live`.
     """
 
     tenant: str
     scope: int
+    size: int
     lineage: int
     live: int
     text: str
     identity: Identity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """What a turn adds: `plans` are (message row id, position, plan)."""
+
+    tenant: str
+    scope: int
+    lineage: int
+    plans: Sequence[tuple[int, int, Any]]
 
 
 class Memory(Protocol):
@@ -36,6 +48,10 @@ class Memory(Protocol):
         """One plan for each message, made outside any transaction: all the thinking happens here."""
         ...
 
-    def learn(self, tx: Tx, *, tenant: str, scope: int, plans: Sequence[tuple[int, Any]]) -> None:
-        """Write what was planned, as (message row id, plan), inside the transaction of the turn."""
+    def learn(self, tx: Tx, learned: Learned) -> int:
+        """Write what was planned, inside the transaction of the turn; a mark for `committed`."""
+        ...
+
+    def committed(self, learned: Learned, mark: int) -> None:
+        """That transaction is durable now: caches may take it up."""
         ...

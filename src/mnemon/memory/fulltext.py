@@ -1,30 +1,28 @@
 """Full-text memory: every message can be found again by its words, in pieces small enough to show.
 
-It knows nothing of facts, only of what was said. Its cost per query is bounded: in a large scope a word that stands in very many passages
-does not tell them apart, and is not looked for.
+It knows nothing of facts, only of what was said. What a turn adds is in the index when the turn's commit returns; what other servers add
+is read before the next query of the scope.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
 from mnemon.core.records import Message, Recalled
 from mnemon.memory import words
-from mnemon.memory.base import Query
+from mnemon.memory.base import Learned, Query
+from mnemon.memory.index import Index, Indexes
 from mnemon.store.base import Driver, Tx
-from mnemon.store.passages import Passage, Passages
+from mnemon.store.passages import Entry, Passage, Passages
 
 PASSAGE = 600
 BREAK = re.compile(r"\n+|(?<=[.!?。！？])\s+|(?<=[。！？])")
 
-WORDS_LOOKED_UP = 12
-WORDS_SEARCHED = 6
-COMMON_WORDS_KEPT = 20_000
-LARGE_SCOPE = 200
-TOO_COMMON = 100
 MOST = 16
+PASSAGES_IN_MEMORY = 400_000
+LOADED_AT_ONCE = 2000
 
 
 class FullText:
@@ -32,25 +30,50 @@ class FullText:
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
-        self.common: set[str] = set()
+        self.indexes = Indexes(most_passages=PASSAGES_IN_MEMORY)
 
     async def recall(self, query: Query) -> list[Recalled]:
-        asked = chosen(query.text, self.common)
+        asked = words.words(query.text)
         if not asked:
             return []
-        found, common = await self.driver.read(lambda tx: search(tx, query, asked))
-        if len(self.common) > COMMON_WORDS_KEPT:
-            self.common.clear()
-        self.common.update(common)
-        return found
+        index = await self._current(query)
+        scores = index.search(asked, lineage=query.lineage, live=query.live, most=MOST)
+        if not scores:
+            return []
+        return await self.driver.read(lambda tx: Passages(tx, query.tenant, query.scope).texts(scores))
+
+    async def _current(self, query: Query) -> Index:
+        """The scope's index, with everything that was committed when this turn began."""
+        index = self.indexes.get(query.scope)
+        while index.last < query.size:
+            entries = await self.driver.read(partial(load, query=query, after=index.last))
+            for entry in entries:
+                if entry.number > index.last:
+                    index.add(entry)
+            if len(entries) < LOADED_AT_ONCE:
+                break
+        return index
 
     def prepare(self, messages: Sequence[Message]) -> list[list[Passage]]:
         return [plan(m.text) if m.role in ("user", "assistant") else [] for m in messages]
 
-    def learn(self, tx: Tx, *, tenant: str, scope: int, plans: Sequence[tuple[int, Any]]) -> None:
-        passages = Passages(tx, tenant, scope)
-        for message, pieces in plans:
-            passages.add(message, pieces)
+    def learn(self, tx: Tx, learned: Learned) -> int:
+        rows = [(row, passage) for row, _, pieces in learned.plans for passage in pieces]
+        return Passages(tx, learned.tenant, learned.scope).add(rows)
+
+    def committed(self, learned: Learned, base: int) -> None:
+        index = self.indexes.known(learned.scope)
+        if index is None or index.last != base:
+            return
+        number = base
+        for _, position, pieces in learned.plans:
+            for passage in pieces:
+                number += 1
+                index.add(Entry(number=number, words=passage.words, lineage=learned.lineage, position=position))
+
+
+def load(tx: Tx, *, query: Query, after: int) -> list[Entry]:
+    return Passages(tx, query.tenant, query.scope).since(after, limit=LOADED_AT_ONCE)
 
 
 class Nothing:
@@ -62,34 +85,11 @@ class Nothing:
     def prepare(self, messages: Sequence[Message]) -> list[None]:
         return [None] * len(messages)
 
-    def learn(self, tx: Tx, *, tenant: str, scope: int, plans: Sequence[tuple[int, Any]]) -> None:
-        """Nothing is written."""
+    def learn(self, tx: Tx, learned: Learned) -> int:
+        return 0
 
-
-def chosen(text: str, common: set[str]) -> list[str]:
-    """The words of a message worth looking up: each once, and of very many the longest, which are rarest in any language.
-
-    A word that was too common once is so for ever, and comes last.
-    """
-    found = list(dict.fromkeys(words.words(text)))
-    return sorted(found, key=lambda word: (word in common, -len(word)))[:WORDS_LOOKED_UP]
-
-
-def search(tx: Tx, query: Query, asked: list[str]) -> tuple[list[Recalled], list[str]]:
-    """The best passages for these words, and which of the words are too common to tell passages apart."""
-    passages = Passages(tx, query.tenant, query.scope)
-    frequency = passages.frequencies(asked)
-    rare = sorted(frequency, key=lambda word: (frequency[word], word))
-    telling = [word for word in rare if frequency[word] <= TOO_COMMON]
-    common = rare[len(telling) :]
-    every = False
-    if common and passages.count() > LARGE_SCOPE:
-        every = not telling
-        rare = telling or rare[:2]
-    if not rare:
-        return [], common
-    found = passages.search(rare[:WORDS_SEARCHED], every=every, lineage=query.lineage, live=query.live, limit=MOST)
-    return found, common
+    def committed(self, learned: Learned, base: int) -> None:
+        """Nothing was learned."""
 
 
 def plan(text: str) -> list[Passage]:

@@ -18,12 +18,7 @@ Row = Mapping[str, Any]
 
 
 class Tx(Protocol):
-    """An open transaction. Statements are called by their name in `sql/queries.sql`; parameters are keywords.
-
-    `full_text` names the query language of the full-text index: "fts5" or "tsquery".
-    """
-
-    full_text: str
+    """An open transaction. Statements are called by their name in `sql/queries.sql`; parameters are keywords."""
 
     def run(self, name: str, /, **params: Any) -> int:
         """Execute; the number of rows touched."""

@@ -1,8 +1,12 @@
-"""Passages: the pieces of messages that full-text search finds again."""
+"""Passages: the pieces of messages that can be found again, numbered without gaps of visibility within their scope.
+
+The number comes from a counter in the scope's own row, which a transaction holds until it commits: whoever has read up to a number has read
+everything below it, on any server.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +14,6 @@ import msgspec
 
 from mnemon.core.records import Recalled, text_of
 from mnemon.store.base import Row, Tx
-
-# How many of the best hits are looked at; what is in the prompt anyway is among them and falls out afterwards.
-CONSIDERED = 160
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,16 @@ class Passage:
     words: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A passage as an index needs it."""
+
+    number: int
+    words: str
+    lineage: int
+    position: int
+
+
 class Passages:
     """Passages of one tenant's memory scope."""
 
@@ -31,40 +42,38 @@ class Passages:
         self.tx = tx
         self.key = {"tenant": tenant, "scope": scope}
 
-    def add(self, message: int, passages: Iterable[Passage]) -> None:
-        """Index a message."""
-        rows = [{**self.key, "message": message, "start": p.start, "length": p.length, "words": p.words} for p in passages]
-        if rows:
-            self.tx.many("passages_add", rows)
+    def reserve(self, more: int) -> int:
+        """Take the next numbers; the last one that was taken before."""
+        row = self.tx.one("scopes_grow", **self.key, more=more)
+        return int(row["passages"]) - more if row else 0
 
-    def count(self) -> int:
-        """How many there are in the scope; large scopes may be counted only up to a limit."""
-        row = self.tx.one("passages_in_scope", scope=self.key["scope"])
-        return int(row["n"]) if row else 0
+    def add(self, rows: Sequence[tuple[int, Passage]]) -> int:
+        """Store passages as (message row id, passage); the number before the first of them."""
+        if not rows:
+            return 0
+        base = self.reserve(len(rows))
+        self.tx.many(
+            "passages_add",
+            [
+                {**self.key, "number": base + i, "message": message, "start": p.start, "length": p.length, "words": p.words}
+                for i, (message, p) in enumerate(rows, 1)
+            ],
+        )
+        return base
 
-    def frequencies(self, words: Sequence[str]) -> dict[str, int]:
-        """In how many passages each word stands. A word that stands nowhere is left out."""
-        text = msgspec.json.encode(list(words)).decode()
-        rows = self.tx.all("passages_frequencies", words=text, scope=self.key["scope"])
-        return {row["word"]: row["n"] for row in rows if row["n"]}
+    def since(self, number: int, *, limit: int) -> list[Entry]:
+        """What came after a number, in order."""
+        rows = self.tx.all("passages_since", **self.key, number=number, limit=limit)
+        return [Entry(**{name: row[name] for name in Entry.__dataclass_fields__}) for row in rows]
 
-    def search(self, words: Sequence[str], *, every: bool, lineage: int, live: int, limit: int) -> list[Recalled]:
-        """The best passages that hold any (or `every`) of the words, best first.
-
-        What stands behind position `live` of `lineage` is in the prompt anyway and is left out, and so are old branches.
-        """
-        query = self._query(words, every=every)
-        rows = self.tx.all("passages_search", **self.key, query=query, lineage=lineage, live=live, limit=limit, considered=CONSIDERED)
-        return [recalled(row) for row in rows]
-
-    def _query(self, words: Sequence[str], *, every: bool) -> str:
-        if self.tx.full_text == "fts5":
-            terms = (" AND " if every else " OR ").join(f'"{w}"' for w in words)
-            return f'scope : "{self.key["scope"]}" AND words : ({terms})'
-        return (" & " if every else " | ").join(f"'{w}'" for w in words)
+    def texts(self, scores: dict[int, float]) -> list[Recalled]:
+        """The passages with these numbers, best score first. What was deleted or moved to an old branch since is left out."""
+        numbers = msgspec.json.encode(list(scores)).decode()
+        rows = self.tx.all("passages_texts", **self.key, numbers=numbers)
+        return sorted((recalled(row, scores[row["number"]]) for row in rows), key=lambda r: (-r.score, -r.message_id))
 
 
-def recalled(row: Row) -> Recalled:
+def recalled(row: Row, score: float) -> Recalled:
     body: dict[str, Any] = msgspec.json.decode(row["body"])
     whole = text_of(body.get("content"))
     piece = whole[row["start"] : row["start"] + row["length"]]
@@ -78,5 +87,5 @@ def recalled(row: Row) -> Recalled:
         session_id=row["session_id"],
         position=row["position"],
         message_id=row["id"],
-        score=-row["rank"],
+        score=score,
     )

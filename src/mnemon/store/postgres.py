@@ -31,8 +31,6 @@ MIGRATION_LOCK = 7_236_431  # any number, the same in every process: two servers
 class PostgresTx:
     """A transaction on one connection."""
 
-    full_text = "tsquery"
-
     def __init__(self, connection: psycopg.Connection[dict[str, Any]], statements: Mapping[str, str]) -> None:
         self.connection = connection
         self.cursor = connection.cursor()

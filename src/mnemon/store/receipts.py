@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from mnemon.core import errors
+from mnemon.core.records import text_of
 from mnemon.store.base import Tx
 
 
@@ -23,10 +24,19 @@ class Receipts:
         self.tx.run("receipts_add", tenant=self.tenant, id=receipt_id, lineage=lineage, body=text, at=at)
 
     def get(self, receipt_id: str) -> dict[str, Any]:
-        """Raises `NotFound`."""
+        """The receipt, with the recalled texts as their messages have them now; null where a message is gone. Raises `NotFound`."""
         row = self.tx.one("receipts_get", tenant=self.tenant, id=receipt_id)
         if row is None:
             message = f"there is no receipt {receipt_id!r}"
             raise errors.NotFound(message, code="receipt_not_found", param="receipt_id")
         found: dict[str, Any] = msgspec.json.decode(row["body"])
+        for recalled in found["prompt"]["recalled"]:
+            recalled["text"] = self._quote(recalled["evidence"])
         return found
+
+    def _quote(self, evidence: dict[str, Any]) -> str | None:
+        row = self.tx.one("messages_body", tenant=self.tenant, id=evidence["message_id"])
+        if row is None:
+            return None
+        text = text_of(msgspec.json.decode(row["body"]).get("content"))
+        return text[evidence["start"] : evidence["start"] + evidence["length"]]

@@ -13,6 +13,7 @@ from mnemon.core import errors
 from mnemon.core.records import Identity, Lineage
 from mnemon.store.base import Row, Tx
 from mnemon.store.messages import lines
+from mnemon.store.passages import Passages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,17 +72,17 @@ class Sessions:
         """What `/new` and `/reset` do: from now on the key alone continues this lineage."""
         self.tx.run("channels_set", tenant=self.tenant, session_key=session_key, lineage=lineage)
 
-    def existing_scope(self, session_key: str) -> int | None:
-        """The scope of a key that was used before."""
+    def existing_scope(self, session_key: str) -> tuple[int, int] | None:
+        """The scope of a key that was used before: (id, how many passages it has)."""
         row = self.tx.one("scopes_find", tenant=self.tenant, kind="key", name=session_key)
-        return int(row["id"]) if row else None
+        return (int(row["id"]), int(row["passages"])) if row else None
 
-    def scope(self, session_key: str | None, root: str) -> int:
-        """The memory scope: the key's if there is one, else the lineage's own."""
+    def scope(self, session_key: str | None, root: str) -> tuple[int, int]:
+        """The memory scope, made if need be: the key's if there is one, else the lineage's own."""
         kind, name = ("key", session_key) if session_key is not None else ("lineage", root)
         row = self.tx.one("scopes_find", tenant=self.tenant, kind=kind, name=name)
         row = row or self.tx.one("scopes_add", tenant=self.tenant, kind=kind, name=name)
-        return int(row["id"]) if row else 0
+        return (int(row["id"]), int(row["passages"])) if row else (0, 0)
 
     def shared(self, scope: int, lineage: int) -> bool:
         """Whether another lineage lives in the same scope."""
@@ -92,7 +93,7 @@ class Sessions:
         if self.tx.one("sessions_get", tenant=self.tenant, id=new.id):
             message = f"there is a session {new.id!r} already"
             raise errors.Conflict(message, code="session_exists", param="id")
-        scope = self.scope(new.session_key, new.id)
+        scope, size = self.scope(new.session_key, new.id)
         row = self.tx.one(
             "lineages_add",
             tenant=self.tenant,
@@ -112,6 +113,7 @@ class Sessions:
             tip=new.id,
             parent=new.parent_id,
             scope=scope,
+            scope_size=size,
             session_key=new.session_key,
             system_prompt=new.system_prompt,
             next_position=1,
@@ -136,9 +138,12 @@ class Sessions:
 
     def bind(self, lineage: Lineage, session_key: str) -> int:
         """Give a lineage that began without a key its key; its memories move into the key's scope. The new scope."""
-        scope = self.scope(session_key, lineage.root)
-        self.tx.run("lineages_bind", tenant=self.tenant, lineage=lineage.id, session_key=session_key, scope=scope)
-        self.tx.run("passages_move", tenant=self.tenant, lineage=lineage.id, scope=scope)
+        scope, _ = self.scope(session_key, lineage.root)
+        where = {"tenant": self.tenant, "lineage": lineage.id}
+        self.tx.run("lineages_bind", **where, session_key=session_key, scope=scope)
+        # New numbers in the new scope: whoever indexes that scope sees them as what they are there, new.
+        self.tx.run("passages_move", **where, scope=scope, base=self._reserved(lineage.id, scope))
+        self.tx.run("passages_moved", **where, scope=scope)
         self.tx.run("channels_begin", tenant=self.tenant, session_key=session_key, lineage=lineage.id)
         return scope
 
@@ -201,7 +206,7 @@ class Sessions:
         both = {"tenant": self.tenant, "lineage": source.id, "copy": fork.id}
         self.tx.run("messages_copy", **both, session_id=new.id)
         self.tx.run("compactions_copy", lineage=source.id, copy=fork.id)
-        self.tx.run("passages_copy", **both, scope=fork.scope)
+        self.tx.run("passages_copy", **both, scope=fork.scope, base=self._reserved(source.id, fork.scope))
         row = self.tx.one("messages_count", tenant=self.tenant, lineage=fork.id)
         self.count(new.id, Usage(messages=row["n"] if row else 0))
         self.tx.run(
@@ -214,6 +219,11 @@ class Sessions:
             chain=source.chain,
         )
         return fork
+
+    def _reserved(self, lineage: int, scope: int) -> int:
+        """Numbers in `scope` for all passages of a lineage."""
+        row = self.tx.one("passages_of_lineage", tenant=self.tenant, lineage=lineage)
+        return Passages(self.tx, self.tenant, scope).reserve(int(row["n"]) if row else 0)
 
     def _state_of(self, source: Lineage) -> str:
         row = self.tx.one("compactions_before", lineage=source.id, position=source.compacted_to + 1)

@@ -32,8 +32,6 @@ LARGEST_BATCH = 64
 class SqliteTx:
     """A transaction on one connection."""
 
-    full_text = "fts5"
-
     def __init__(self, connection: sqlite3.Connection, statements: Mapping[str, str], owners: Path) -> None:
         self.connection = connection
         self.statements = statements

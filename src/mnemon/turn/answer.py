@@ -38,7 +38,6 @@ class Answer:
     async def run(self) -> None:
         """If it fails, the lease and the claim on the idempotency key are given back."""
         begun, parts = self.begun, self.parts
-        parts.leases.add(begun.token)
         try:
             prompt = await prompt_for(parts, begun)
             parts.metrics.add("mnemon_prompt_tokens_total", prompt.tokens)
@@ -47,8 +46,6 @@ class Answer:
         except BaseException:
             await self._give_back()
             raise
-        finally:
-            parts.leases.discard(begun.token)
         if not parts.counter.loaded:
             parts.counter.warm()
 
@@ -123,7 +120,9 @@ class Answer:
                 record=record,
                 at=now,
             )
-            await self.parts.driver.write(lambda tx: commit.commit(tx, result, memory))
+            learned = await self.parts.driver.write(lambda tx: commit.commit(tx, result, memory))
+            if learned:
+                memory.committed(*learned)
         running.effective = outcome.effective
         running.finish(frames, body)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from mnemon.context.compress import Compaction
 from mnemon.core.records import Effective, Json, Lineage, StoredMessage, chained
-from mnemon.memory.base import Memory
+from mnemon.memory.base import Learned, Memory
 from mnemon.store.base import Tx
 from mnemon.store.idempotency import Record, Records
 from mnemon.store.leases import Leases
@@ -34,19 +34,20 @@ class Result:
     at: float
 
 
-def commit(tx: Tx, result: Result, memory: Memory) -> None:
-    """Write it. Raises `LeaseLost` if another process took over; then nothing is written."""
+def commit(tx: Tx, result: Result, memory: Memory) -> tuple[Learned, int] | None:
+    """Write it; what memory learned. Raises `LeaseLost` if another process took over; then nothing is written."""
     begun, request = result.begun, result.begun.request
-    lineage_id = None
+    lineage_id = learned = None
     if begun.lease is not None:
         Leases(tx, request.tenant).end(begun.lease, begun.token)
         lineage = prepared(tx, result)
         lineage_id = lineage.id
-        write_messages(tx, result, lineage, memory)
+        learned = write_messages(tx, result, lineage, memory)
         compress(tx, result, lineage)
         Receipts(tx, request.tenant).add(str(result.effective.receipt_id), lineage=lineage.id, body=result.receipt, at=result.at)
     if request.idempotency and result.record:
         Records(tx, request.tenant).finish(request.idempotency, result.record, lineage=lineage_id, now=result.at)
+    return learned
 
 
 def prepared(tx: Tx, result: Result) -> Lineage:
@@ -75,7 +76,7 @@ def prepared(tx: Tx, result: Result) -> Lineage:
     return lineage
 
 
-def write_messages(tx: Tx, result: Result, lineage: Lineage, memory: Memory) -> None:
+def write_messages(tx: Tx, result: Result, lineage: Lineage, memory: Memory) -> tuple[Learned, int]:
     begun, request = result.begun, result.begun.request
     messages = Messages(tx, request.tenant, lineage.id)
     chain = begun.chain
@@ -83,11 +84,14 @@ def write_messages(tx: Tx, result: Result, lineage: Lineage, memory: Memory) -> 
     for message in result.messages:
         digest = message.message.digest()
         chain = chained(chain, digest)
-        rows.append(messages.add(message, digest=digest, chain=chain))
-    memory.learn(tx, tenant=request.tenant, scope=lineage.scope, plans=list(zip(rows, result.plans, strict=True)))
+        rows.append((messages.add(message, digest=digest, chain=chain), message.position))
+    plans = [(row, position, plan) for (row, position), plan in zip(rows, result.plans, strict=True)]
+    learned = Learned(tenant=request.tenant, scope=lineage.scope, lineage=lineage.id, plans=plans)
+    mark = memory.learn(tx, learned)
     sessions = Sessions(tx, request.tenant)
     sessions.advance(lineage.id, next_position=begun.next_position + len(result.messages), chain=chain, at=result.at)
     sessions.count(lineage.tip, usage_of(result))
+    return learned, mark
 
 
 def usage_of(result: Result) -> Usage:

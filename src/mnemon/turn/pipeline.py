@@ -58,8 +58,8 @@ class Turns:
             for running in list(self.running):
                 running.ping()
 
-    def start(self, request: TurnRequest, wire: Wire) -> Running:
-        """Begin a turn, or join the one that runs with the same idempotency key."""
+    def start(self, request: TurnRequest, wire: Wire) -> tuple[Running, bool]:
+        """Begin a turn, or join the one that runs with the same idempotency key: the turn, and whether it was joined."""
         if self.stopping:
             raise errors.Stopped("the server is shutting down; send the request again")
         wanted = request.idempotency
@@ -67,15 +67,14 @@ class Turns:
             if joined.fingerprint != wanted.fingerprint:
                 message = f"the Idempotency-Key {wanted.key!r} is in use with another body"
                 raise errors.Conflict(message, code="idempotency_key_conflict", param="Idempotency-Key")
-            joined.replayed = True
             self.parts.metrics.add("mnemon_replays_total")
-            return joined
+            return joined, True
         running = Running(numbered=request.stream and not request.stateless, fingerprint=wanted.fingerprint if wanted else None)
         self.running.add(running)
         if wanted:
             self.by_slot[wanted.slot] = running
         running.task = asyncio.create_task(self._guarded(request, wire, running))
-        return running
+        return running, False
 
     async def preview(self, request: TurnRequest) -> tuple[resolve.Begun, Prompt]:
         """What would be sent for this request: no model call, no write."""
@@ -117,22 +116,27 @@ class Turns:
             await self._turn(request, wire, running)
 
     async def _turn(self, request: TurnRequest, wire: Wire, running: Running) -> None:
-        found = await self._resolve(request, wire, running)
-        if isinstance(found, Record):
-            self._replay(found, request, running)
-        elif isinstance(found, resolve.Begun):
-            await Answer(self.parts, found, wire, running).run()
-        else:
-            await elsewhere.follow(self.parts.driver, request, running, clock=self.parts.clock)
+        token = ids.turn()
+        self.parts.leases.add(token)  # before the database knows it, so that no other turn of this process takes it for a dead one's
+        try:
+            found = await self._resolve(request, wire, running, token)
+            if isinstance(found, Record):
+                self._replay(found, request, running)
+            elif isinstance(found, resolve.Begun):
+                await Answer(self.parts, found, wire, running).run()
+            else:
+                await elsewhere.follow(self.parts.driver, request, running, clock=self.parts.clock)
+        finally:
+            self.parts.leases.discard(token)
 
-    async def _resolve(self, request: TurnRequest, wire: Wire, running: Running) -> resolve.Begun | resolve.Elsewhere | Record:
+    async def _resolve(self, request: TurnRequest, wire: Wire, running: Running, token: str) -> resolve.Begun | resolve.Elsewhere | Record:
         """Wait until the session is ours, or the answer is known."""
         parts, driver = self.parts, self.parts.driver
         if commands.asked(request):
             return await commands.carry_out(driver, request, wire, now=parts.clock(), numbering=running.numbering)
         if request.stateless and not request.idempotency:
             return resolve.look_stateless(request)
-        token, wait = ids.turn(), FIRST_WAIT
+        wait = FIRST_WAIT
         while True:
             found = await driver.write(
                 lambda tx: resolve.begin(tx, request, owner=driver.owner, token=token, ours=parts.leases, now=parts.clock()), durable=False

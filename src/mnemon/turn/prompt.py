@@ -31,10 +31,11 @@ async def prompt_for(parts: Parts, begun: Begun) -> Prompt:
 async def recall(parts: Parts, begun: Begun) -> list[Recalled]:
     found: list[Recalled] = []
     asked = newest_user_text(begun)
-    for scope in begun.scopes if asked else ():
+    for scope, size in begun.scopes if asked else ():
         query = Query(
             tenant=begun.request.tenant,
             scope=scope,
+            size=size,
             lineage=begun.lineage.id if begun.lineage else 0,
             live=begun.compacted_to,
             text=asked,

@@ -29,7 +29,8 @@ class Begun:
     lineage: Lineage | None = None
     lease: str | None = None
     token: str = ""
-    scopes: tuple[int, ...] = ()
+    scopes: tuple[tuple[int, int], ...] = ()
+    """Where to recall from: (scope, how many passages it has)."""
     state: tuple[StateLine, ...] = ()
     compacted_to: int = 0
     history: list[StoredMessage] = field(default_factory=list)
@@ -69,8 +70,12 @@ def begin(tx: Tx, request: TurnRequest, *, owner: int, token: str, ours: Contain
             return known
         if known is not None:
             return Elsewhere()
-    found = look(tx, request)
-    if found.lease is not None and not Leases(tx, request.tenant).take(found.lease, owner=owner, token=token, ours=ours):
+    lease = None if request.stateless else locate(Sessions(tx, request.tenant), request)[1]
+    if lease is not None and not Leases(tx, request.tenant).take(lease, owner=owner, token=token, ours=ours):
+        return Busy()
+    found = look(tx, request)  # behind the lease: what its last holder wrote is seen
+    if lease is not None and found.lease != lease:  # the key got its first session meanwhile
+        Leases(tx, request.tenant).give_up(lease, token)
         return Busy()
     if request.idempotency and not records.begin(request.idempotency, owner=owner, now=now):
         raise errors.Conflict("this request is being worked on already; send it again", code="session_busy")
@@ -158,12 +163,12 @@ def next_turn(tx: Tx, sessions: Sessions, request: TurnRequest, lineage: Lineage
     )
 
 
-def scopes_of(sessions: Sessions, request: TurnRequest, lineage: Lineage, *, compacted: bool) -> tuple[int, ...]:
+def scopes_of(sessions: Sessions, request: TurnRequest, lineage: Lineage, *, compacted: bool) -> tuple[tuple[int, int], ...]:
     """Where to recall from: nowhere while the prompt holds all there is; both places while a session is about to bind to a key."""
     key = request.identity.session_key
     found = []
     if compacted or sessions.shared(lineage.scope, lineage.id):
-        found.append(lineage.scope)
+        found.append((lineage.scope, lineage.scope_size))
     if key is not None and lineage.session_key is None:
         scope = sessions.existing_scope(key)
         if scope:

@@ -66,11 +66,14 @@ DELETE FROM frames WHERE slot = :slot;
 -- Scopes and channels -------------------------------------------------------------------------------------------------
 
 -- name: scopes_find
-SELECT id FROM scopes WHERE tenant = :tenant AND kind = :kind AND name = :name;
+SELECT id, passages FROM scopes WHERE tenant = :tenant AND kind = :kind AND name = :name;
 
 -- name: scopes_add
 INSERT INTO scopes (tenant, kind, name) VALUES (:tenant, :kind, :name)
-ON CONFLICT (tenant, kind, name) DO UPDATE SET name = excluded.name RETURNING id;
+ON CONFLICT (tenant, kind, name) DO UPDATE SET name = excluded.name RETURNING id, passages;
+
+-- name: scopes_grow
+UPDATE scopes SET passages = passages + :more WHERE id = :scope AND tenant = :tenant RETURNING passages;
 
 -- name: scopes_busy
 SELECT 1 AS yes FROM lineages WHERE scope = :scope AND tenant = :tenant AND id <> :lineage LIMIT 1;
@@ -89,8 +92,8 @@ INSERT INTO channels (tenant, session_key, lineage) VALUES (:tenant, :session_ke
 
 -- name: lineages_find
 SELECT l.id, l.root, l.tip, l.scope, l.session_key, l.system_prompt, l.next_position, l.compacted_to, l.state, l.chain, l.branches,
-       t.parent_id AS parent
-FROM sessions s JOIN lineages l ON l.id = s.lineage JOIN sessions t ON t.tenant = l.tenant AND t.id = l.tip
+       t.parent_id AS parent, c.passages AS scope_size
+FROM sessions s JOIN lineages l ON l.id = s.lineage JOIN sessions t ON t.tenant = l.tenant AND t.id = l.tip JOIN scopes c ON c.id = l.scope
 WHERE s.tenant = :tenant AND s.id = :id;
 
 -- name: lineages_add
@@ -194,6 +197,9 @@ WHERE m.lineage = :lineage AND m.tenant = :tenant
   AND (m.branch = b.number OR (m.position < b.start AND (m.branch = 0 OR m.branch > b.number)))
 ORDER BY m.position LIMIT :limit OFFSET :offset;
 
+-- name: messages_body
+SELECT body FROM messages WHERE tenant = :tenant AND id = :id;
+
 -- name: messages_count
 SELECT count(*) AS n FROM messages WHERE lineage = :lineage AND branch = 0 AND tenant = :tenant;
 
@@ -229,68 +235,42 @@ INSERT INTO compactions (lineage, upto, state, at) SELECT :copy, upto, state, at
 
 -- Passages: what can be found again -----------------------------------------------------------------------------------
 
--- name: passages_add @sqlite
-INSERT INTO passages (tenant, scope, message, start, length, words) VALUES (:tenant, :scope, :message, :start, :length, :words);
+-- name: passages_add
+INSERT INTO passages (scope, number, tenant, message, start, length, words)
+VALUES (:scope, :number, :tenant, :message, :start, :length, :words);
 
--- name: passages_add @postgres
-INSERT INTO passages (tenant, scope, message, start, length, words)
-VALUES (:tenant, :scope, :message, :start, :length, array_to_tsvector(string_to_array(:words || ' /' || :scope::text, ' ')));
+-- name: passages_of_lineage
+SELECT count(*) AS n FROM passages p JOIN messages m ON m.id = p.message WHERE m.lineage = :lineage AND p.tenant = :tenant;
 
--- name: passages_move @sqlite
-UPDATE passages SET scope = :scope
-WHERE tenant = :tenant AND message IN (SELECT id FROM messages WHERE lineage = :lineage AND tenant = :tenant);
+-- name: passages_move
+INSERT INTO passages (scope, number, tenant, message, start, length, words)
+SELECT :scope, :base + row_number() OVER (ORDER BY p.scope, p.number), p.tenant, p.message, p.start, p.length, p.words
+FROM passages p JOIN messages m ON m.id = p.message WHERE m.lineage = :lineage AND p.tenant = :tenant;
 
--- name: passages_move @postgres
-UPDATE passages SET scope = :scope,
-  words = ts_delete(words, '/' || scope::text) || array_to_tsvector(ARRAY['/' || :scope::text])
-WHERE tenant = :tenant AND message IN (SELECT id FROM messages WHERE lineage = :lineage AND tenant = :tenant);
+-- name: passages_moved
+DELETE FROM passages
+WHERE scope <> :scope AND tenant = :tenant AND message IN (SELECT id FROM messages WHERE lineage = :lineage AND tenant = :tenant);
 
--- name: passages_copy @sqlite
-INSERT INTO passages (tenant, scope, message, start, length, words)
-SELECT p.tenant, :scope, c.id, p.start, p.length, p.words
+-- name: passages_copy
+INSERT INTO passages (scope, number, tenant, message, start, length, words)
+SELECT :scope, :base + row_number() OVER (ORDER BY p.scope, p.number), p.tenant, c.id, p.start, p.length, p.words
 FROM passages p JOIN messages m ON m.id = p.message JOIN messages c ON c.lineage = :copy AND c.position = m.position AND c.branch = 0
-WHERE m.lineage = :lineage AND m.branch = 0 AND p.tenant = :tenant ORDER BY p.id;
+WHERE m.lineage = :lineage AND m.branch = 0 AND p.tenant = :tenant;
 
--- name: passages_copy @postgres
-INSERT INTO passages (tenant, scope, message, start, length, words)
-SELECT p.tenant, :scope, c.id, p.start, p.length,
-  ts_delete(p.words, '/' || p.scope::text) || array_to_tsvector(ARRAY['/' || :scope::text])
-FROM passages p JOIN messages m ON m.id = p.message JOIN messages c ON c.lineage = :copy AND c.position = m.position AND c.branch = 0
-WHERE m.lineage = :lineage AND m.branch = 0 AND p.tenant = :tenant ORDER BY p.id;
+-- name: passages_since
+SELECT p.number, p.words, m.lineage, m.position FROM passages p JOIN messages m ON m.id = p.message
+WHERE p.scope = :scope AND p.tenant = :tenant AND p.number > :number ORDER BY p.number LIMIT :limit;
 
--- name: passages_frequencies @sqlite
-SELECT term AS word, doc AS n FROM passages_vocabulary WHERE term IN (SELECT value FROM json_each(:words)) AND col = 'words';
-
--- name: passages_frequencies @postgres
--- PostgreSQL keeps no count by word: the newest passages of the scope stand for all of it.
-WITH sample AS (
-  SELECT unnest(tsvector_to_array(words)) AS word
-  FROM (SELECT words FROM passages WHERE scope = :scope ORDER BY id DESC LIMIT 64) AS newest
-)
-SELECT w.word, 1 + 15 * count(s.word) AS n
-FROM json_array_elements_text(:words ::json) AS w (word) LEFT JOIN sample s ON s.word = w.word GROUP BY w.word;
-
--- name: passages_in_scope @sqlite
-SELECT doc AS n FROM passages_vocabulary WHERE term = CAST(:scope AS TEXT) AND col = 'scope';
-
--- name: passages_in_scope @postgres
-SELECT count(*) AS n FROM (SELECT 1 FROM passages WHERE scope = :scope LIMIT 500) AS found;
-
--- name: passages_search @sqlite
-SELECT p.start, p.length, f.score AS rank, m.id, m.position, m.session_id, m.role, m.body, m.tokens, m.at
-FROM (
-  SELECT rowid AS id, rank AS score FROM passages_fts
-  WHERE passages_fts MATCH :query AND rank MATCH 'bm25(0.0, 1.0)' ORDER BY rank LIMIT :considered
-) AS f JOIN passages p ON p.id = f.id JOIN messages m ON m.id = p.message
-WHERE p.scope = :scope AND p.tenant = :tenant AND m.branch = 0 AND NOT (m.lineage = :lineage AND m.position > :live)
-ORDER BY f.score, p.id DESC LIMIT :limit;
-
--- name: passages_search @postgres
-SELECT p.start, p.length, -ts_rank(p.words, :query ::tsquery) AS rank, m.id, m.position, m.session_id, m.role, m.body, m.tokens, m.at
+-- name: passages_texts @sqlite
+SELECT p.number, p.start, p.length, m.id, m.position, m.session_id, m.role, m.body, m.tokens, m.at
 FROM passages p JOIN messages m ON m.id = p.message
-WHERE p.words @@ (('''/' || :scope::text || '''')::tsquery && :query ::tsquery) AND p.scope = :scope AND p.tenant = :tenant
-  AND m.branch = 0 AND NOT (m.lineage = :lineage AND m.position > :live)
-ORDER BY rank, p.id DESC LIMIT :limit;
+WHERE p.scope = :scope AND p.tenant = :tenant AND m.branch = 0 AND p.number IN (SELECT value FROM json_each(:numbers));
+
+-- name: passages_texts @postgres
+SELECT p.number, p.start, p.length, m.id, m.position, m.session_id, m.role, m.body, m.tokens, m.at
+FROM passages p JOIN messages m ON m.id = p.message
+WHERE p.scope = :scope AND p.tenant = :tenant AND m.branch = 0
+  AND p.number IN (SELECT value::bigint FROM json_array_elements_text(:numbers ::json));
 
 -- Receipts ------------------------------------------------------------------------------------------------------------
 

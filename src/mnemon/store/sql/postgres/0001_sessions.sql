@@ -14,6 +14,7 @@ CREATE TABLE scopes (
   tenant TEXT NOT NULL,
   kind TEXT NOT NULL,
   name TEXT NOT NULL,
+  passages BIGINT NOT NULL DEFAULT 0,
   UNIQUE (tenant, kind, name)
 );
 
@@ -109,17 +110,16 @@ CREATE TABLE compactions (
 );
 
 CREATE TABLE passages (
-  id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  tenant TEXT NOT NULL,
   scope BIGINT NOT NULL REFERENCES scopes (id),
+  number BIGINT NOT NULL,
+  tenant TEXT NOT NULL,
   message BIGINT NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
   start BIGINT NOT NULL,
   length BIGINT NOT NULL,
-  words TSVECTOR NOT NULL
+  words TEXT NOT NULL,
+  PRIMARY KEY (scope, number)
 );
 CREATE INDEX passages_by_message ON passages (message);
-CREATE INDEX passages_by_scope ON passages (scope, id);
-CREATE INDEX passages_by_words ON passages USING gin (words);
 
 CREATE TABLE leases (
   tenant TEXT NOT NULL,

@@ -14,11 +14,12 @@ CREATE TABLE scopes (
   tenant TEXT NOT NULL,
   kind TEXT NOT NULL,
   name TEXT NOT NULL,
+  passages INTEGER NOT NULL DEFAULT 0,
   UNIQUE (tenant, kind, name)
 ) STRICT;
 
 CREATE TABLE lineages (
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
   tenant TEXT NOT NULL,
   root TEXT NOT NULL,
   tip TEXT NOT NULL,
@@ -109,30 +110,16 @@ CREATE TABLE compactions (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE passages (
-  id INTEGER PRIMARY KEY,
-  tenant TEXT NOT NULL,
   scope INTEGER NOT NULL REFERENCES scopes (id),
+  number INTEGER NOT NULL,
+  tenant TEXT NOT NULL,
   message INTEGER NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
   start INTEGER NOT NULL,
   length INTEGER NOT NULL,
-  words TEXT NOT NULL
-) STRICT;
+  words TEXT NOT NULL,
+  PRIMARY KEY (scope, number)
+) STRICT, WITHOUT ROWID;
 CREATE INDEX passages_by_message ON passages (message);
-CREATE INDEX passages_by_scope ON passages (scope, id);
-CREATE VIRTUAL TABLE passages_fts USING fts5 (
-  scope, words, content = 'passages', content_rowid = 'id', tokenize = "unicode61 remove_diacritics 0 tokenchars '_'"
-);
-CREATE VIRTUAL TABLE passages_vocabulary USING fts5vocab (passages_fts, 'col');
-CREATE TRIGGER passages_added AFTER INSERT ON passages BEGIN
-  INSERT INTO passages_fts (rowid, scope, words) VALUES (new.id, new.scope, new.words);
-END;
-CREATE TRIGGER passages_removed AFTER DELETE ON passages BEGIN
-  INSERT INTO passages_fts (passages_fts, rowid, scope, words) VALUES ('delete', old.id, old.scope, old.words);
-END;
-CREATE TRIGGER passages_changed AFTER UPDATE ON passages BEGIN
-  INSERT INTO passages_fts (passages_fts, rowid, scope, words) VALUES ('delete', old.id, old.scope, old.words);
-  INSERT INTO passages_fts (rowid, scope, words) VALUES (new.id, new.scope, new.words);
-END;
 
 CREATE TABLE leases (
   tenant TEXT NOT NULL,
