@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import ipaddress
 import os
+import re
 import sys
 import tomllib
 from collections.abc import Callable, Mapping
@@ -132,14 +133,20 @@ def switch(text: str) -> bool:
 
 
 def http_url(text: str) -> str:
-    parts = urlsplit(text)
-    if parts.scheme not in ("http", "https") or not parts.netloc:
+    if not re.match(r"https?://[^/]", text, re.IGNORECASE) or host_of(text) is None:
         raise ValueError("an http:// or https:// address")
     return text.rstrip("/")
 
 
+def host_of(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:  # brackets that do not close
+        return None
+
+
 def database(text: str) -> str:
-    if not text.startswith(("sqlite:///", "postgresql://", "postgres://")):
+    if not text.startswith(("sqlite:///", "postgresql://", "postgres://")) or text == "sqlite:///":
         raise ValueError("sqlite:///FILE or postgresql://…")
     return text
 
@@ -222,14 +229,14 @@ def load(flags: Mapping[str, Any] | None = None, environ: Mapping[str, str] | No
 def meant_for_openai(given: Mapping[str, str], environ: Mapping[str, str]) -> bool:
     """A key for OpenAI is sent nowhere but to the address it came with, or to OpenAI."""
     url = given.get("upstream_url", "")
-    return url == environ.get("OPENAI_BASE_URL") or urlsplit(url).hostname == "api.openai.com"
+    return url == environ.get("OPENAI_BASE_URL") or host_of(url) == "api.openai.com"
 
 
 def understood(name: str, text: str, place: str) -> Any:
     try:
         return READERS[name](text)
     except ValueError as error:
-        shown = "" if name.endswith("_key") else f", not {text!r}"
+        shown = "" if name.endswith("_key") else f", not {without_password(text)!r}"
         message = f"{place} must be {error}{shown}"
         raise SettingError(message) from None
 
@@ -252,11 +259,11 @@ def from_file(path: str | None, home: Path) -> dict[str, str]:
     if not path and not file.exists():
         return {}
     try:
-        values = tomllib.loads(file.read_text())
+        values = tomllib.loads(file.read_text("utf-8"))
     except OSError as error:
         message = f"cannot read the settings file {file}: {error.strerror}"
         raise SettingError(message) from None
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         message = f"the settings file {file} is not valid TOML: {error}"
         raise SettingError(message) from None
     found = {}
@@ -293,4 +300,9 @@ def describe(settings: Settings) -> list[tuple[str, str]]:
 def hidden(name: str, value: Any) -> str:
     if value is None or value == ():
         return "–"
-    return "(set)" if name.endswith("_key") else str(value)
+    return "(set)" if name.endswith("_key") else without_password(str(value))
+
+
+def without_password(text: str) -> str:
+    """An address as it may be shown."""
+    return re.sub(r"(?<=password=)[^&]*", "…", re.sub(r"(://[^/@:]*:).*@", r"\1…@", text))

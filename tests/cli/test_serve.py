@@ -1,0 +1,205 @@
+"""`mnemon serve` as a process: what stops its start, what its first lines promise, and how it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import signal
+import socket
+import sqlite3
+import stat
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import servers
+from tests.servers import Answer, Server
+from tests.upstream import Upstream
+
+SECONDS_TO_STOP = 5.0
+
+
+def refused(*args: str, env: servers.Environment) -> str:
+    """The one line with which a start that must fail says why."""
+    ended = servers.command("serve", *args, env={"MNEMON_PORT": "0", **env})
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    line, *rest = ended.stderr.splitlines()
+    assert rest == []
+    assert line.startswith("mnemon: ")
+    return line
+
+
+@pytest.mark.parametrize(
+    ("env", "said"),
+    [
+        ({"MNEMON_PORT": "eighty"}, "MNEMON_PORT must be a whole number from 0 to 65535, not 'eighty'"),
+        ({"MNEMON_PORT": "70000"}, "MNEMON_PORT must be"),
+        ({"MNEMON_PROT": "80"}, "MNEMON_PROT is not a setting; did you mean MNEMON_PORT?"),
+        ({"MNEMON_HOST": "0.0.0.0", "MNEMON_API_KEY": "hermes"}, "MNEMON_API_KEY is shorter than 16 characters"),
+        ({"MNEMON_HOST": "no-such-host.invalid"}, "cannot listen on no-such-host.invalid"),
+        ({"MNEMON_CONTEXT_BUDGET": "1"}, "MNEMON_CONTEXT_BUDGET must be"),
+        ({"MNEMON_UPSTREAM_URL": "127.0.0.1:11434"}, "MNEMON_UPSTREAM_URL must be an http:// or https:// address"),
+        ({"MNEMON_UPSTREAM_URL": "http://me:secret@127.0.0.1/v1"}, "must not hold a user name or password"),
+        ({"MNEMON_DATABASE_URL": "mysql://x"}, "MNEMON_DATABASE_URL must be sqlite:///FILE or postgresql://"),
+        ({"MNEMON_DATABASE_URL": "postgresql://me:secret@127.0.0.1:1/none"}, "cannot open the PostgreSQL database"),
+        ({"MNEMON_CONFIG": "/no/such/file.toml"}, "cannot read the settings file /no/such/file.toml"),
+        ({"MNEMON_TIMEZONE": "Mars/Olympus"}, "MNEMON_TIMEZONE must be an IANA time zone"),
+    ],
+)
+def test_a_wrong_setting_stops_the_start_with_one_line(tmp_path: Path, env: dict[str, str], said: str) -> None:
+    """A setting that cannot be used ends the start with exit code 2 and one line that names it, and no secret."""
+    line = refused(env={"MNEMON_DATA_DIR": str(tmp_path), **env})
+    assert said in line
+    assert "secret" not in line
+
+
+def test_a_wrong_flag_is_named_as_a_flag(tmp_path: Path) -> None:
+    """The line names the setting where the person set it."""
+    assert "--port must be a whole number" in refused("--port", "x", env={"MNEMON_DATA_DIR": str(tmp_path)})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("port = ", "is not valid TOML"),
+        ("prot = 80", "prot is not a setting; did you mean port?"),
+        ("port = 99999", "port in the settings file must be"),
+    ],
+)
+def test_a_wrong_settings_file_stops_the_start(tmp_path: Path, text: str, said: str) -> None:
+    """A file that is not TOML, or holds a wrong setting, is refused like any other."""
+    (tmp_path / "mnemon.toml").write_text(text)
+    assert said in refused(env={"MNEMON_DATA_DIR": str(tmp_path), "MNEMON_PORT": None})
+
+
+def test_a_data_directory_that_cannot_be_made_stops_the_start(tmp_path: Path) -> None:
+    """Where the data directory cannot be, one line says so."""
+    (tmp_path / "file").touch()
+    assert f"{tmp_path}/file/data: Not a directory" in refused(env={"MNEMON_DATA_DIR": f"{tmp_path}/file/data"})
+
+
+def test_a_database_of_a_newer_version_stops_the_start(tmp_path: Path) -> None:
+    """A database that this version does not understand is not touched."""
+    with servers.running(data_dir=tmp_path):
+        pass
+    with contextlib.closing(sqlite3.connect(tmp_path / "mnemon.db")) as connection:
+        connection.execute("INSERT INTO migrations VALUES ('9999_future')")
+        connection.commit()
+    assert "newer version of Mnemon (it has 9999_future)" in refused(env={"MNEMON_DATA_DIR": str(tmp_path)})
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "0.0.0.0"])
+def test_a_port_in_use_stops_the_start(tmp_path: Path, host: str) -> None:
+    """A port that somebody else has is one clear line, and nothing is created."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        env = {"MNEMON_DATA_DIR": str(tmp_path / "data"), "MNEMON_PORT": port, "MNEMON_HOST": host, "MNEMON_API_KEY": servers.KEY}
+        assert f"port {port} of {host} is in use" in refused(env=env)
+    assert not (tmp_path / "data").exists()
+
+
+def test_the_first_start_makes_a_key_and_a_call_that_works(tmp_path: Path) -> None:
+    """The key is kept where only its owner can read it, and the printed call works when pasted into a shell."""
+    if not shutil.which("curl"):
+        pytest.skip("there is no curl here")
+    with servers.running(data_dir=tmp_path, env={"MNEMON_API_KEY": None}) as server:
+        file = tmp_path / "api_key"
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        lines = server.output().partition("Try it:\n")[2]
+        pasted = subprocess.run(["sh", "-c", lines], capture_output=True, text=True, check=True, timeout=30)
+        assert "Alex" in json.loads(pasted.stdout)["choices"][0]["message"]["content"]
+        key = file.read_text()
+        server.restart()
+        assert key.strip() in server.output()
+        assert file.read_text() == key
+
+
+def test_a_configured_key_is_not_printed(tmp_path: Path) -> None:
+    """A key from the settings stays out of the start-up lines, and no other is made."""
+    with servers.running(data_dir=tmp_path) as server:
+        assert servers.KEY not in server.output()
+        assert not (tmp_path / "api_key").exists()
+
+
+def test_the_start_says_which_model_answers() -> None:
+    """The built-in model is called what it is."""
+    with servers.running() as server:
+        assert "not a language model" in server.output()
+
+
+def test_ctrl_c_ends_a_server_quietly() -> None:
+    """Ctrl-C is an ordinary way to stop: exit code 0, nothing more is said."""
+    with servers.running() as server:
+        before = server.output()
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(SECONDS_TO_STOP) == 0
+        assert server.output() == before
+
+
+def test_sigterm_ends_an_idle_server_at_once() -> None:
+    """A server without work ends within seconds, clients that keep a connection open notwithstanding."""
+    with servers.running() as server, contextlib.closing(server.connect()) as idle:
+        idle.request("GET", "/health")
+        idle.getresponse().read()
+        server.stop(SECONDS_TO_STOP)
+        assert "Traceback" not in server.output()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_sigterm_finishes_the_turn_in_flight(stream: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    """A turn that has begun is answered and kept, while no new connection is taken."""
+    with servers.scripted_upstream() as upstream, servers.running(upstream=upstream) as server:
+        with in_flight(server, upstream, "[[say one two three four]] [[slow 2]]", stream=stream) as answers:
+            server.process.send_signal(signal.SIGTERM)
+            time.sleep(0.5)
+            with pytest.raises(ConnectionRefusedError):
+                server.call("GET", "/health")
+            server.process.wait(SECONDS_TO_STOP)
+        [answer] = answers
+        assert answer.status == 200
+        if stream:
+            assert "four" in answer.body
+            assert '"finish_reason":"stop"' in answer.body
+        else:
+            assert answer.text == "one two three four"
+        server.restart()
+        stored = server.call("GET", "/api/sessions/held/messages").body["data"]
+        assert [message["role"] for message in stored] == ["user", "assistant"]
+
+
+def test_a_turn_that_does_not_end_is_handed_back() -> None:
+    """A stop waits for a turn only so long; then its client is told to try again, and the session is free."""
+    with servers.scripted_upstream() as upstream, servers.running(upstream=upstream) as server:
+        with in_flight(server, upstream, "[[hang]]") as answers:
+            server.stop(12)
+        [answer] = answers
+        assert answer.status == 503
+        assert answer.body["error"]["code"] == "server_stopping"
+        assert "Traceback" not in server.output()
+        server.restart()
+        assert server.chat("again", session="held").text == "ECHO:again"
+
+
+@contextlib.contextmanager
+def in_flight(server: Server, upstream: Upstream, text: str, *, stream: bool = False) -> Iterator[list[Answer]]:
+    """A turn of the session `held` that has reached the model when the block is entered, and has its answer when it is left."""
+    answers: list[Answer] = []
+    body = {"model": "mnemon", "stream": stream, "messages": [{"role": "user", "content": text}]}
+
+    def ask() -> None:
+        answers.append(server.call("POST", "/v1/chat/completions", body, X_Hermes_Session_Id="held"))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        while not upstream.requests:
+            time.sleep(0.02)
+        yield answers
+    finally:
+        thread.join()
