@@ -8,7 +8,6 @@ import importlib
 import logging
 import os
 from collections.abc import AsyncIterator
-from importlib.metadata import version
 from pathlib import Path
 from typing import cast
 
@@ -23,6 +22,7 @@ from mnemon.core import clock as clocks
 from mnemon.core import errors, ids
 from mnemon.core.clock import Clock
 from mnemon.core.metrics import Metrics
+from mnemon.core.version import __version__
 from mnemon.edge import errors as edge_errors
 from mnemon.edge import identity
 from mnemon.edge.auth import Keyring
@@ -32,7 +32,6 @@ from mnemon.edge.services import Services
 from mnemon.memory.base import Memory
 from mnemon.memory.fulltext import FullText, Nothing
 from mnemon.model.base import Model
-from mnemon.model.builtin import BuiltinModel
 from mnemon.model.upstream import Upstream
 from mnemon.store import idempotency, keys
 from mnemon.store.base import Driver
@@ -66,7 +65,7 @@ def open_driver(settings: Settings) -> Driver:
 
 def open_model(settings: Settings) -> Model:
     if settings.upstream_url is None:
-        return BuiltinModel()
+        return cast("Model", importlib.import_module("mnemon.model.builtin").BuiltinModel())
     return Upstream(base_url=settings.upstream_url, api_key=settings.upstream_key, timeout=settings.upstream_timeout)
 
 
@@ -124,7 +123,7 @@ def create_app(settings: Settings, *, model: Model | None = None, clock: Clock =
         keyring=keyring,
         metrics=metrics,
         clock=clock,
-        version=version("mnemon-server"),
+        version=__version__,
         started_at=clock(),
         open_webui=settings.openwebui_headers,
         data_dir=str(settings.data_dir),

@@ -16,20 +16,28 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from mnemon import cli
 from tests import servers
 from tests.servers import Answer, Server
 from tests.upstream import Upstream
 
 SECONDS_TO_STOP = 5.0
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - what the setting is tried with
 
 
 def refused(*args: str, env: servers.Environment) -> str:
     """The one line with which a start that must fail says why."""
     ended = servers.command("serve", *args, env={"MNEMON_PORT": "0", **env})
-    assert ended.returncode == 2
-    assert ended.stdout == ""
-    line, *rest = ended.stderr.splitlines()
+    return one_line(ended.returncode, ended.stdout, ended.stderr)
+
+
+def one_line(code: int, out: str, err: str) -> str:
+    """What a start says that fails as it should."""
+    assert code == 2
+    assert out == ""
+    line, *rest = err.splitlines()
     assert rest == []
     assert line.startswith("mnemon: ")
     return line
@@ -40,20 +48,34 @@ def refused(*args: str, env: servers.Environment) -> str:
     [
         ({"MNEMON_PORT": "eighty"}, "MNEMON_PORT must be a whole number from 0 to 65535, not 'eighty'"),
         ({"MNEMON_PORT": "70000"}, "MNEMON_PORT must be"),
-        ({"MNEMON_PROT": "80"}, "MNEMON_PROT is not a setting; did you mean MNEMON_PORT?"),
-        ({"MNEMON_HOST": "0.0.0.0", "MNEMON_API_KEY": "hermes"}, "MNEMON_API_KEY is shorter than 16 characters"),
-        ({"MNEMON_HOST": "no-such-host.invalid"}, "cannot listen on no-such-host.invalid"),
         ({"MNEMON_CONTEXT_BUDGET": "1"}, "MNEMON_CONTEXT_BUDGET must be"),
         ({"MNEMON_UPSTREAM_URL": "127.0.0.1:11434"}, "MNEMON_UPSTREAM_URL must be an http:// or https:// address"),
         ({"MNEMON_UPSTREAM_URL": "http://me:secret@127.0.0.1/v1"}, "must not hold a user name or password"),
         ({"MNEMON_DATABASE_URL": "mysql://x"}, "MNEMON_DATABASE_URL must be sqlite:///FILE or postgresql://"),
-        ({"MNEMON_DATABASE_URL": "postgresql://me:secret@127.0.0.1:1/none"}, "cannot open the PostgreSQL database"),
         ({"MNEMON_CONFIG": "/no/such/file.toml"}, "cannot read the settings file /no/such/file.toml"),
         ({"MNEMON_TIMEZONE": "Mars/Olympus"}, "MNEMON_TIMEZONE must be an IANA time zone"),
     ],
 )
 def test_a_wrong_setting_stops_the_start_with_one_line(tmp_path: Path, env: dict[str, str], said: str) -> None:
     """A setting that cannot be used ends the start with exit code 2 and one line that names it, and no secret."""
+    ended = CliRunner(env={"MNEMON_DATA_DIR": str(tmp_path / "data"), "MNEMON_PORT": "0", **env}).invoke(cli.main, ["serve"])
+    line = one_line(ended.exit_code, ended.stdout, ended.stderr)
+    assert said in line
+    assert "secret" not in line
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("env", "said"),
+    [
+        ({"MNEMON_PROT": "80"}, "MNEMON_PROT is not a setting; did you mean MNEMON_PORT?"),
+        ({"MNEMON_HOST": EVERYWHERE, "MNEMON_API_KEY": "hermes"}, "MNEMON_API_KEY is shorter than 16 characters"),
+        ({"MNEMON_HOST": "no-such-host.invalid"}, "cannot listen on no-such-host.invalid: it is not an address of this machine"),
+        ({"MNEMON_DATABASE_URL": "postgresql://me:secret@127.0.0.1:1/none"}, "cannot open the PostgreSQL database"),
+    ],
+)
+def test_a_process_that_cannot_start_leaves_one_line(tmp_path: Path, env: dict[str, str], said: str) -> None:
+    """The same holds for a process: exit code 2, one line, no traceback, no secret."""
     line = refused(env={"MNEMON_DATA_DIR": str(tmp_path), **env})
     assert said in line
     assert "secret" not in line
@@ -94,7 +116,7 @@ def test_a_database_of_a_newer_version_stops_the_start(tmp_path: Path) -> None:
     assert "newer version of Mnemon (it has 9999_future)" in refused(env={"MNEMON_DATA_DIR": str(tmp_path)})
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "0.0.0.0"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", EVERYWHERE])
 def test_a_port_in_use_stops_the_start(tmp_path: Path, host: str) -> None:
     """A port that somebody else has is one clear line, and nothing is created."""
     with socket.create_server(("127.0.0.1", 0)) as other:

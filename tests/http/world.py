@@ -257,12 +257,12 @@ def size(request: Json) -> int:
 
 @contextlib.asynccontextmanager
 async def running(
-    folder: Path, database_url: str | None = None, *, model: Any = None, clock: Clock = clocks.system, **settings: Any
+    folder: Path, database_url: str | None = None, *, builtin: bool = False, clock: Clock = clocks.system, **settings: Any
 ) -> AsyncIterator[World]:
-    """A server with these settings, for as long as the block lasts."""
-    double = model or Double()
+    """A server with these settings, for as long as the block lasts; behind it the double, or what the server brings along."""
+    double = Double()
     chosen = Settings(**{"api_key": KEY, "data_dir": folder, "database_url": database_url, **settings})
-    app = create_app(chosen, model=double, clock=clock)
+    app = create_app(chosen, model=None if builtin else double, clock=clock)
     async with app.router.lifespan_context(app):
         transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
         async with httpx2.AsyncClient(transport=transport, base_url="http://mnemon", headers={"Authorization": f"Bearer {KEY}"}) as client:

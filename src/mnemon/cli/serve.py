@@ -137,6 +137,7 @@ def serve(**flags: Any) -> None:
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,
             timeout_graceful_shutdown=GRACE_SECONDS,
             backlog=BACKLOG,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import lru_cache
 
 Clock = Callable[[], float]
 
@@ -13,4 +14,9 @@ system: Clock = time.time
 
 def day(at: float) -> str:
     """The calendar day of an instant, in UTC, as people write it in a log."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d")
+    return written(int(at // 86400))
+
+
+@lru_cache(maxsize=4096)
+def written(days: int) -> str:
+    return datetime.fromtimestamp(days * 86400, UTC).strftime("%Y-%m-%d")

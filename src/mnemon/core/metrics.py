@@ -33,6 +33,10 @@ class Metrics:
         for name, explanation in HELP.items():
             lines += [f"# HELP {name} {explanation}", f"# TYPE {name} {'gauge' if name in GAUGES else 'counter'}"]
             for labels, value in sorted(self.values[name].items()):
-                text = ",".join(f'{key}="{label}"' for key, label in labels)
-                lines.append(f"{name}{{{text}}} {value:g}" if text else f"{name} {value:g}")
+                text = ",".join(f'{key}="{escaped(label)}"' for key, label in labels)
+                lines.append(f"{name}{{{text}}} {value:.17g}" if text else f"{name} {value:.17g}")
         return "\n".join(lines) + "\n"
+
+
+def escaped(label: str) -> str:
+    return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -19,6 +19,7 @@ from mnemon.edge.services import Services, services
 from mnemon.turn.running import Outcome
 
 CHUNK_FIELDS = frozenset({"id", "object", "created", "model", "choices", "usage"})
+PLAIN_CHUNK = 5  # fields of a chunk with nothing in it but the first five
 
 
 class ChatWire:
@@ -38,6 +39,8 @@ class ChatWire:
         if not choices:
             return None
         choice = choices[0]
+        if self.role_sent and len(chunk) == PLAIN_CHUNK and choice.get("finish_reason") is None:
+            return b'%b"choices":%b}\n\n' % (self.prefix, msgspec.json.encode(choices))
         if choice.get("finish_reason"):
             if not choice.get("delta"):
                 return None

@@ -26,7 +26,9 @@ class Gateway:
             return
         # Routes match the path as it was sent: an id in it may hold an encoded slash.
         scope["path"] = scope.get("raw_path", scope["path"].encode()).decode("latin-1")
-        status = 500
+        # A stream's frames need nothing of what middleware does to a response: they go straight to the server.
+        scope.setdefault("state", {})["send"] = send
+        status = 0
 
         async def counted(message: Message) -> None:
             nonlocal status
@@ -36,9 +38,13 @@ class Gateway:
 
         try:
             await self._admit(scope, receive, counted)
+        except Exception as error:  # here and not further out, where the CORS headers would be missing
+            if status:
+                raise
+            await edge_errors.failed(error)(scope, receive, counted)
         finally:
             endpoint = scope.get("endpoint")
-            self.metrics.add("mnemon_requests_total", 1, route=getattr(endpoint, "__name__", "none"), status=str(status))
+            self.metrics.add("mnemon_requests_total", 1, route=getattr(endpoint, "__name__", "none"), status=str(status or 500))
 
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] in OPEN_PATHS:

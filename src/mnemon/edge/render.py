@@ -58,8 +58,9 @@ class Stream(Response):
         async with watched(self.running, receive, leave_cancels=self.leave_cancels):
             await self.running.ready(PATIENCE)
             await send({"type": "http.response.start", "status": 200, "headers": self._start()})
+            straight = scope.get("state", {}).get("send", send)
             async for data in self.running.follow(self.after):
-                await send({"type": "http.response.body", "body": data, "more_body": True})
+                await straight({"type": "http.response.body", "body": data, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def _start(self) -> list[tuple[bytes, bytes]]:

@@ -20,7 +20,7 @@ from mnemon.store.passages import Entry, Passage, Passages
 PASSAGE = 600
 BREAK = re.compile(r"\n+|(?<=[.!?。！？])\s+|(?<=[。！？])")
 
-MOST = 16
+MOST = 12
 PASSAGES_IN_MEMORY = 400_000
 LOADED_AT_ONCE = 2000
 

@@ -37,7 +37,7 @@ def reconcile(sent: Sequence[Message], *, head: bytes, stored: Callable[[], Dige
     if head in chains:
         return Difference(new=tuple(sent[chains.index(head) :]), chain=head)
     path = stored()
-    tail = tail_overlap(sent, path)
+    tail = 0 if whole else tail_overlap(sent, path)
     if tail and tail == len(sent) - 1:
         return Difference(new=tuple(sent[tail:]), chain=head)
     known = {chain: index for index, (_, _, chain) in enumerate(path)}

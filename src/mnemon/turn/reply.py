@@ -17,6 +17,12 @@ class Reply:
         self.usage: Json | None = None
 
     def add(self, chunk: Json) -> None:
+        choices = chunk.get("choices")
+        if choices and len(choices[0].get("delta") or ()) == 1 and choices[0].get("finish_reason") is None and "usage" not in chunk:
+            content = choices[0]["delta"].get("content")
+            if isinstance(content, str):  # nearly every chunk is a word and nothing else
+                self.texts.setdefault("content", []).append(content)
+                return
         if chunk.get("usage"):
             self.usage = chunk["usage"]
         for choice in chunk.get("choices") or ():

@@ -88,7 +88,7 @@ class Running:
         """The turn failed; watchers of a stream that had begun see `frames`, the others the error itself."""
         self.error = error
         self.failed_clean = not self.frames
-        self.frames.extend(self.numbering(len(self.frames) + i, frame) for i, frame in enumerate(frames))
+        self.frames += [self.numbering(len(self.frames) + i, frame) for i, frame in enumerate(frames)]
         self.done = True
         self.wake()
 
