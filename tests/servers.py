@@ -97,7 +97,9 @@ class Server:
 
     def call(self, method: str, path: str, body: Any = None, **headers: str | None) -> Answer:
         """One request with the server's key. A header's name is written with underscores: `X_Hermes_Session_Id="s"`; None leaves it out."""
-        sent = {"Authorization": f"Bearer {self.key}", **{name.replace("_", "-"): value for name, value in headers.items()}}
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if "Authorization" not in sent:
+            sent["Authorization"] = f"Bearer {self.key}"
         with contextlib.closing(self.connect()) as connection:
             payload = None if body is None else json.dumps(body).encode()
             given = {name: value for name, value in sent.items() if value is not None}

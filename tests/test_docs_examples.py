@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -45,14 +46,19 @@ def run(language: str, text: str, server: servers.Server) -> str:
     return done.stdout
 
 
+@pytest.fixture(scope="module")
+def server() -> Iterator[servers.Server]:
+    """One server for all pages: their sessions have names of their own, or do not mind company."""
+    with servers.running() as running:
+        yield running
+
+
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the examples use curl")
 @pytest.mark.parametrize("page", PAGES)
-def test_examples(page: str) -> None:
+def test_examples(page: str, server: servers.Server) -> None:
     """Every example of the page runs, and prints what the page says."""
-    expected = PAGES[page]
-    with servers.running() as server:
-        for (language, text), pattern in zip(examples(page), expected, strict=True):
-            assert re.search(pattern, run(language, text, server)), text
+    for (language, text), pattern in zip(examples(page), PAGES[page], strict=True):
+        assert re.search(pattern, run(language, text, server)), text
 
 
 def test_settings_file(tmp_path: Path) -> None:

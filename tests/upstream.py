@@ -40,6 +40,8 @@ class Upstream:
 
     url: str = ""
     models: list[str] = field(default_factory=lambda: [MODEL])
+    key: str | None = None
+    """If set, every request without it is refused with 401."""
     requests: list[Json] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     """The headers of each of them, their names in small letters."""
@@ -126,6 +128,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """`/models`."""
+        if self._denied():
+            return
         if self.path.endswith("/models"):
             listed = [{"id": name, "object": "model", "created": 1, "owned_by": "tests"} for name in self.server.upstream.models]
             self._whole(200, {"object": "list", "data": listed})
@@ -136,6 +140,8 @@ class Handler(BaseHTTPRequestHandler):
         """`/chat/completions`; bodies come with a length or in chunks."""
         body: Json = json.loads(self._body())
         upstream = self.server.upstream
+        if self._denied():
+            return
         upstream.seen(body, {name.lower(): value for name, value in self.headers.items()})
         told = script(upstream, body["messages"])
         try:
@@ -143,6 +149,13 @@ class Handler(BaseHTTPRequestHandler):
         except OSError:
             upstream.left.append(body)
             self.close_connection = True
+
+    def _denied(self) -> bool:
+        key = self.server.upstream.key
+        denied = key is not None and self.headers.get("Authorization") != f"Bearer {key}"
+        if denied:
+            self._whole(401, {"error": {"message": "wrong key", "type": "scripted", "code": "invalid_api_key"}})
+        return denied
 
     def _body(self) -> bytes:
         if "Content-Length" in self.headers:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sqlite3
 import stat
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -37,7 +39,7 @@ def error(data_dir: Path, *args: str | Path, **settings: str) -> str:
     return line
 
 
-def rows(file: Path, query: str) -> list[tuple[object, ...]]:
+def rows(file: Path, query: str) -> list[Any]:
     """What a database file holds."""
     with contextlib.closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as connection:
         return connection.execute(query).fetchall()
@@ -55,12 +57,19 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-@pytest.fixture
-def used(home: Path) -> Path:
-    """A data directory whose database holds one turn, `hello` in the session `s`."""
-    with servers.running(data_dir=home) as server:
+@pytest.fixture(scope="module")
+def one_turn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory that a server has left behind, made once."""
+    folder = tmp_path_factory.mktemp("one-turn")
+    with servers.running(data_dir=folder) as server:
         server.chat("hello", session="s")
-    return home
+    return folder
+
+
+@pytest.fixture
+def used(one_turn: Path, home: Path) -> Path:
+    """A data directory whose database holds one turn, `hello` in the session `s`."""
+    return shutil.copytree(one_turn, home)
 
 
 class Talkers:
@@ -104,8 +113,8 @@ def test_a_backup_while_turns_are_written_is_whole(home: Path, tmp_path: Path) -
             file = tmp_path / f"copy-{number}.db"
             assert "checked and sound" in run(home, "backup", file)
             counts = dict(rows(file, "SELECT session_id, count(*) FROM messages GROUP BY session_id"))
-            assert all(int(str(count)) % 2 == 0 for count in counts.values())
-            assert all(int(str(counts.get(f"talker-{index}", 0))) >= 2 * turns for index, turns in enumerate(before))
+            assert all(count % 2 == 0 for count in counts.values())
+            assert all(counts.get(f"talker-{index}", 0) >= 2 * turns for index, turns in enumerate(before))
             assert rows(file, "PRAGMA integrity_check") == [("ok",)]
     assert sum(talkers.done) > 8
     assert all(file.suffix == ".db" for file in tmp_path.glob("copy*"))
@@ -203,11 +212,11 @@ def test_a_ruined_database_can_be_restored(used: Path, tmp_path: Path) -> None:
     """The database that is replaced need not be readable, and is kept all the same."""
     run(used, "backup", tmp_path / "copy.db")
     (used / "mnemon.db").write_bytes(b"ruined" * 1000)
-    (used / "mnemon.db-wal").write_bytes(b"stale")
+    (used / "mnemon.db-wal").write_bytes(b"not the log of this database")
     run(used, "restore", tmp_path / "copy.db")
     assert rows(used / "mnemon.db", "SELECT count(*) FROM messages") == [(2,)]
     assert not (used / "mnemon.db-wal").exists()
-    assert {path.read_bytes()[:5] for path in used.glob("*before-restore*")} == {b"ruine", b"stale"}
+    assert any(path.read_bytes() == b"ruined" * 1000 for path in used.glob("*before-restore*"))
 
 
 def test_nothing_is_restored_under_a_running_server(home: Path, tmp_path: Path) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import sqlite3
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -28,12 +30,19 @@ def check(data_dir: Path, **settings: str) -> tuple[int, dict[str, tuple[bool, s
     return result.exit_code, {line[7:22].strip(): (line.startswith("ok"), line[23:]) for line in lines}
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    """A data directory with a database that a server has written to."""
-    with servers.running(data_dir=tmp_path) as server:
+@pytest.fixture(scope="module")
+def one_turn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory that a server has left behind, made once."""
+    folder = tmp_path_factory.mktemp("one-turn")
+    with servers.running(data_dir=folder) as server:
         server.chat("hello", session="s")
-    return tmp_path
+    return folder
+
+
+@pytest.fixture
+def database(one_turn: Path, tmp_path: Path) -> Path:
+    """A data directory with a database that a server has written to."""
+    return shutil.copytree(one_turn, tmp_path / "data")
 
 
 def spoil(data_dir: Path, *statements: str) -> None:
@@ -124,15 +133,20 @@ def test_a_file_that_is_no_database_is_wrong(tmp_path: Path) -> None:
 
 def test_a_damaged_database_is_wrong(database: Path) -> None:
     """Damage that a start would not notice is found."""
-    file = database / "mnemon.db"
-    damaged = bytearray(file.read_bytes())
-    page = 4096
-    for start in range(page, len(damaged), page):
-        damaged[start + 8 : start + 64] = b"\xff" * 56
-    file.write_bytes(damaged)
+    with contextlib.closing(sqlite3.connect(database / "mnemon.db")) as connection:
+        [(page,)] = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'lineages_by_activity'")
+        [(size,)] = connection.execute("PRAGMA page_size")
+    with (database / "mnemon.db").open("r+b") as file:
+        content = bytearray(file.read())
+        start = (page - 1) * size
+        content[start : start + size] = content[start : start + size].replace(b"default", b"another")
+        file.seek(0)
+        file.write(content)
     code, found = check(database)
     assert code == 1
-    assert "damaged" in found["integrity"][1] or not found["database"][0]
+    assert found["database"][0]
+    assert "is damaged" in found["integrity"][1]
+    assert "mnemon restore" in found["integrity"][1]
 
 
 def test_a_broken_reference_is_wrong(database: Path) -> None:
@@ -173,14 +187,19 @@ def test_the_upstream_is_asked_for_its_models(tmp_path: Path) -> None:
 
 
 def test_an_upstream_out_of_reach_is_wrong(tmp_path: Path) -> None:
-    """Nobody at the address, or somebody who is no model, is said with the address."""
+    """Nobody at the address, a wrong key and an address that cannot be used are each said."""
     code, found = check(tmp_path, upstream_url="http://127.0.0.1:1/v1")
     assert code == 1
     assert found["model"][1].startswith("http://127.0.0.1:1/v1/models: The model cannot be reached")
     with servers.scripted_upstream() as upstream:
-        well, text = check(tmp_path, upstream_url=upstream.url + "/elsewhere/none")[1]["model"]
-        assert well, text
-        assert not check(tmp_path, upstream_url="http://me:secret@127.0.0.1/v1")[1]["model"][0]
+        upstream.key = "right"
+        well, text = check(tmp_path, upstream_url=upstream.url, upstream_key="wrong")[1]["model"]
+        assert not well
+        assert "set MNEMON_UPSTREAM_KEY" in text
+        assert check(tmp_path, upstream_url=upstream.url, upstream_key="right")[0] == 0
+    well, text = check(tmp_path, upstream_url="http://me:secret@127.0.0.1/v1")[1]["model"]
+    assert not well
+    assert "user name or password" in text
 
 
 def test_a_key_file_that_others_can_read_is_wrong(database: Path) -> None:
@@ -198,8 +217,7 @@ def test_a_key_file_that_others_can_read_is_wrong(database: Path) -> None:
 
 def test_a_full_disk_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Less than 100 MB is too little to begin with."""
-    monkeypatch.setattr("shutil.disk_usage", lambda _: (10**9, 10**9 - 10**7, 10**7))
-    monkeypatch.setattr("mnemon.cli.check.LEAST_FREE", 1) if False else None
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=10**7))
     code, found = check(tmp_path)
     assert code == 1
     assert found["disk"][1].startswith("10 MB free")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mnemon.core import errors
 from tests.http.world import CHANNEL, ID, World, error, path_of, text
 
 WHERE = {
@@ -126,6 +127,20 @@ async def test_session_chat_reads_and_echoes_identity(world: World) -> None:
         assert {name: response.headers[name] for name in headers} == headers
     row = await world.session("s ä")
     assert (row["user_id"], row["thread_id"], row["session_key"]) == ("u", "t", "chan:1")
+
+
+async def test_errors_echo_identity_too(light: World) -> None:
+    """Every JSON response echoes who and where, refusals and failures of the model included."""
+    headers = {ID: "s ä".encode(), CHANNEL: "chan", "X-Hermes-User-Id": "u"}
+    light.model.script.append(errors.ModelError("Broken."))
+    for said, status in (("Hi.", 502), ([], 400)):
+        response = await light.chat(said, headers=headers)
+        error(response, status)
+        assert [response.headers[name] for name in headers] == ["s %C3%A4", "chan", "u"]
+    await light.say("Hi.", headers=headers)
+    conflict = await light.chat("Hi.", headers={**headers, CHANNEL: "other"})
+    error(conflict, 409, "session_key_conflict")
+    assert conflict.headers[CHANNEL] == "other"
 
 
 async def test_headers_are_looked_at_only_behind_a_credential(light: World) -> None:

@@ -15,7 +15,26 @@ from mnemon.store.receipts import Receipts
 from mnemon.store.sessions import NewSession, Sessions, Usage
 from tests.store.steps import Store, Talk, assistant, note, opened
 
-ALIKE = ["a:b", "a-b", "a/b", "a b", "A:b", "a:b ", "a_b", "agent:主:私聊", "agent:主:私話", "é", "e\u0301", "%C3%A9", "ß", "ss", "'", "\\", "1", "01"]
+ALIKE = [
+    "a:b",
+    "a-b",
+    "a/b",
+    "a b",
+    "A:b",
+    "a:b ",
+    "a_b",
+    "agent:主:私聊",
+    "agent:主:私話",
+    "é",
+    "e\u0301",
+    "%C3%A9",
+    "ß",
+    "ss",
+    "'",
+    "\\",
+    "1",
+    "01",
+]
 
 TABLES = ("lineages", "sessions", "channels", "messages", "branches", "compactions", "passages", "idempotency", "frames", "receipts")
 
@@ -109,7 +128,9 @@ async def test_counters_add_up(store: Store) -> None:
         return talk.sessions.get("s")
 
     row = await store.write(work)
-    counted = [row[n] for n in ("message_count", "tool_call_count", "input_tokens", "output_tokens", "cache_read_tokens", "reasoning_tokens")]
+    counted = [
+        row[n] for n in ("message_count", "tool_call_count", "input_tokens", "output_tokens", "cache_read_tokens", "reasoning_tokens")
+    ]
     assert counted == [5, 1, 11, 5, 3, 2]
     assert (row["api_call_count"], row["model"], row["preview"]) == (1, "b", "first words")
 
@@ -336,7 +357,12 @@ async def test_listing_filters(store: Store) -> None:
         talk.begin("a", source="cli", session_key="k", at=1.0)
         talk.begin("b", source="api", session_key="k", at=2.0)
         talk.begin("c", source="api", at=3.0)
-        filters: list[dict[str, str]] = [{"source": "api"}, {"session_key": "k"}, {"source": "cli", "session_key": "k"}, {"session_key": "%"}]
+        filters: list[dict[str, str]] = [
+            {"source": "api"},
+            {"session_key": "k"},
+            {"source": "cli", "session_key": "k"},
+            {"session_key": "%"},
+        ]
         return [[r["id"] for r in talk.sessions.listing(limit=9, offset=0, **f)] for f in filters]
 
     assert await store.write(work) == [["c", "b"], ["b", "a"], ["a"], []]

@@ -48,7 +48,7 @@ def test_a_line_names_its_message() -> None:
 def test_a_fence_in_somebody_s_text_is_none(text: str) -> None:
     """Whatever stands in a remembered text, the block has one opening and one closing fence, its own, and one line that looks like ours."""
     for block, opening, closing in (
-        (blocks.state([note(text)]), blocks.STATE, blocks.STATE_END),
+        (blocks.state((note(text),)), blocks.STATE, blocks.STATE_END),
         (blocks.recall([blocks.recalled_line(recalled(text))]), blocks.RECALL, blocks.RECALL_END),
     ):
         assert block.startswith(opening + "\n")
@@ -73,8 +73,11 @@ def test_the_words_stay() -> None:
 
 def test_the_same_notes_give_the_same_bytes() -> None:
     """A state is determined by its notes, so that the model's prompt cache holds."""
-    notes = [note(f"fact {n}", position=n) for n in range(20)]
-    assert blocks.state(notes) == blocks.state(iter(list(notes)))
+    notes = tuple(note(f"fact {n}", position=n) for n in range(20))
+    shown = blocks.state(notes)
+    blocks.state.cache_clear()
+    assert blocks.state(notes) == shown
+    assert shown.splitlines() == [blocks.STATE, *(blocks.state_line(n) for n in notes), blocks.STATE_END]
 
 
 @pytest.mark.parametrize(

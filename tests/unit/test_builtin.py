@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from mnemon.core import errors
-from mnemon.model import base, lexicon
-from mnemon.model.builtin import BuiltinModel
+from mnemon.model import base
+from mnemon.model.builtin import BuiltinModel, persons
 
 Json = dict[str, Any]
 
@@ -185,7 +185,7 @@ async def test_a_question_is_answered_from_wherever_the_fact_stands(question: st
     """A fact among thirty unrelated statements and thirty other facts is found in notes, recalled passages and the conversation."""
     known = [text for pair in zip(FACTS, NOISE[: len(FACTS)], strict=False) for text in pair] + FACTS[len(NOISE) :]
     if place == "live":
-        reply = await said(question, live=tuple(t for text in known for t in (text, f"Noted: {lexicon.exchanged(text)}")))
+        reply = await said(question, live=tuple(t for text in known for t in (text, f"Noted: {persons.exchanged(text)}")))
     else:
         reply = await said(question, **{place: known})
     assert answer in reply
@@ -427,7 +427,7 @@ async def test_it_never_pretends(words: str) -> None:
 )
 def test_person_is_exchanged_and_nothing_else(told: str, turned: str) -> None:
     """Pronouns turn around; names, quotations, addresses and code stay as they are."""
-    assert lexicon.exchanged(told) == turned
+    assert persons.exchanged(told) == turned
 
 
 @pytest.mark.parametrize(

@@ -221,7 +221,18 @@ def test_a_file_in_any_script(home: dict[str, str]) -> None:
     )
 
 
-@pytest.mark.parametrize(("host", "allowed"), [("127.0.0.1", True), ("localhost", True), ("::1", True), ("127.9.9.9", True), ("0.0.0.0", False), ("example.org", False), ("::", False)])
+@pytest.mark.parametrize(
+    ("host", "allowed"),
+    [
+        ("127.0.0.1", True),
+        ("localhost", True),
+        ("::1", True),
+        ("127.9.9.9", True),
+        ("0.0.0.0", False),
+        ("example.org", False),
+        ("::", False),
+    ],
+)
 def test_a_short_key_stays_at_home(host: str, *, allowed: bool, home: dict[str, str]) -> None:
     """A key of fewer than 16 characters is taken only while nobody else can reach the server; the line says both ways out, not the key."""
     environ = home | {"MNEMON_HOST": host, "MNEMON_API_KEY": "hermes"}

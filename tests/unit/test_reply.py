@@ -74,7 +74,9 @@ def test_reasoning_and_refusal_are_collected() -> None:
     assert reply.message() == {"role": "assistant", "content": "", "reasoning_content": "hm…", "refusal": "I'd rather not"}
 
 
-@pytest.mark.parametrize("odd", [{}, {"choices": None}, {"choices": []}, {"choices": [{"delta": None}]}, {"choices": [{"delta": {"tool_calls": None}}]}])
+@pytest.mark.parametrize(
+    "odd", [{}, {"choices": None}, {"choices": []}, {"choices": [{"delta": None}]}, {"choices": [{"delta": {"tool_calls": None}}]}]
+)
 def test_empty_chunks_say_nothing(odd: Json) -> None:
     """Chunks without a delta are passed over."""
     reply = Reply()
@@ -97,7 +99,10 @@ def test_the_last_usage_counts() -> None:
         ({"role": "assistant", "content": "a", "refusal": None, "tool_calls": [], "audio": None}, {"role": "assistant", "content": "a"}),
         ({"content": "a"}, {"role": "assistant", "content": "a"}),
         ({"role": "model", "content": None}, {"role": "assistant", "content": ""}),
-        ({"role": "assistant", "content": None, "tool_calls": [{"id": "c"}]}, {"role": "assistant", "content": None, "tool_calls": [{"id": "c"}]}),
+        (
+            {"role": "assistant", "content": None, "tool_calls": [{"id": "c"}]},
+            {"role": "assistant", "content": None, "tool_calls": [{"id": "c"}]},
+        ),
         ({"role": "assistant", "content": "", "x": 0}, {"role": "assistant", "content": "", "x": 0}),
     ],
 )

@@ -206,7 +206,7 @@ def left_out(groups: list[list[StoredMessage]], counter: tokens.Counter, notes: 
 
 def roughly(material: Material) -> int:
     """An upper bound of the tokens of everything, without a tokenizer: no token is shorter than a byte."""
-    texts = [material.system_prompt or "", *(m.text for m in material.system), *(m.text for m in material.new)]
+    bodies = [m.body for m in (*material.system, *material.new)] + [m.message.body for m in material.history]
+    texts = [material.system_prompt or "", *map(tokens.compact, bodies), tokens.compact(material.params or {})]
     texts += [n.text for n in material.state] + [r.text for r in material.recalled]
-    texts += [m.text for m in material.history]
     return sum(len(t.encode()) + 16 for t in texts)

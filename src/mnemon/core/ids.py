@@ -9,6 +9,10 @@ def completion() -> str:
     return "chatcmpl-" + secrets.token_hex(14)
 
 
+def call() -> str:
+    return "call_" + secrets.token_hex(12)
+
+
 def session() -> str:
     return "sess_" + secrets.token_hex(12)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from typing import Any
 
@@ -10,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mnemon.core import errors, ids
+from mnemon.edge import identity
 from mnemon.edge.render import JsonResponse
 
 log = logging.getLogger("mnemon.edge")
@@ -69,13 +71,14 @@ def response(error: errors.MnemonError) -> Response:
     return JsonResponse({"error": shape(error)}, status, headers_of(error, status))
 
 
-async def known(_request: Request, error: Exception) -> Response:
-    """Handler for our own errors."""
+async def known(request: Request, error: Exception) -> Response:
+    """Handler for our own errors; like every other answer they echo who was named."""
     if not isinstance(error, errors.MnemonError):
-        return await unknown(_request, error)
-    if status_of(error)[0] == 500:
-        return failed(error)
-    return response(error)
+        return await unknown(request, error)
+    answer = failed(error) if status_of(error)[0] == 500 else response(error)
+    with contextlib.suppress(errors.Invalid):
+        answer.headers.update(identity.echo(identity.read(request)))
+    return answer
 
 
 async def http(_request: Request, error: Exception) -> Response:

@@ -69,6 +69,7 @@ class Running:
         self.pings = 0
         self.task: asyncio.Task[None] | None = None
         self.waiters: list[asyncio.Future[None]] = []
+        self.loop: asyncio.AbstractEventLoop | None = None
 
     def push(self, frame: bytes) -> None:
         self.frames.append(self.numbering(len(self.frames), frame))
@@ -105,7 +106,9 @@ class Running:
                     waiter.set_result(None)
 
     async def change(self) -> None:
-        waiter = asyncio.get_running_loop().create_future()
+        if self.loop is None:  # asking for it is a system call, and this is called for every frame
+            self.loop = asyncio.get_running_loop()
+        waiter = self.loop.create_future()
         self.waiters.append(waiter)
         await waiter
 
