@@ -50,7 +50,7 @@ def note(position: int, text: str, score: float = 1.0) -> StateLine:
 def recalled(position: int, text: str, *, priced: Counter | None = None) -> Recalled:
     """A passage that was found, a whole message if it has a price."""
     price = message_tokens(priced, user(text)) if priced else None
-    return Recalled(text=text, role="user", at=position * 60.0, session_id="s", position=position, message_id=position, score=1.0, tokens=price)
+    return Recalled(text=text, role="user", at=position * 60.0, session_id="s", position=position, score=1.0, tokens=price)
 
 
 def made(material: Material, *, budget: int = 4000, recall_tokens: int = 1000, by: str = "estimate") -> Prompt:

@@ -34,7 +34,7 @@ def note(text: str, *, position: int = 7, kind: str = "fact", role: str = "user"
 
 def recalled(text: str, *, position: int = 7) -> Recalled:
     """A passage of 2026-01-02."""
-    return Recalled(text=text, role="assistant", at=1767312000.0, session_id="s", position=position, message_id=1, score=1.0)
+    return Recalled(text=text, role="assistant", at=1767312000.0, session_id="s", position=position, score=1.0)
 
 
 def test_a_line_names_its_message() -> None:

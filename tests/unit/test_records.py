@@ -160,7 +160,7 @@ def test_the_hermes_object_is_complete() -> None:
 
 def test_an_account_names_its_evidence() -> None:
     """The account of a prompt gives each recalled passage with score and source, and all blocks with their details."""
-    found = Recalled(text="t", role="user", at=1.0, session_id="s", position=3, message_id=9, score=0.123456)
+    found = Recalled(text="t", role="user", at=1.0, session_id="s", position=3, score=0.123456)
     prompt = Prompt(
         messages=[],
         tokens=5,
@@ -174,5 +174,5 @@ def test_an_account_names_its_evidence() -> None:
     assert account["blocks"] == [{"name": "state", "tokens": 2, "messages": 0, "lines": 1}]
     recalled = account["recalled"][0]
     assert (recalled["text"], recalled["role"], recalled["score"]) == ("t", "user", 0.1235)
-    assert recalled["evidence"] == {"session_id": "s", "message_id": 9, "position": 3, "start": 0, "length": 1}
+    assert recalled["evidence"] == {"session_id": "s", "position": 3, "start": 0, "length": 1}
     assert "text" not in prompt.account()["recalled"][0]

@@ -95,7 +95,6 @@ class StoredMessage:
     at: float
     session_id: str
     tokens: int | None = None
-    id: int = 0
     finish_reason: str | None = None
 
     @property
@@ -128,7 +127,6 @@ class Recalled:
     at: float
     session_id: str
     position: int
-    message_id: int
     score: float
     start: int = 0
     tokens: int | None = None
@@ -249,7 +247,6 @@ class Prompt:
                     "score": round(r.score, 4),
                     "evidence": {
                         "session_id": r.session_id,
-                        "message_id": r.message_id,
                         "position": r.position,
                         "start": r.start,
                         "length": len(r.text),

@@ -29,12 +29,12 @@ class Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
-    """What a turn adds: `plans` are (message row id, position, plan)."""
+    """What a turn adds: `plans` are (position of the message, plan)."""
 
     tenant: str
     scope: int
     lineage: int
-    plans: Sequence[tuple[int, int, Any]]
+    plans: Sequence[tuple[int, Any]]
 
 
 class Memory(Protocol):

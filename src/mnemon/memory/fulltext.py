@@ -58,15 +58,15 @@ class FullText:
         return [plan(m.text) if m.role in ("user", "assistant") else [] for m in messages]
 
     def learn(self, tx: Tx, learned: Learned) -> int:
-        rows = [(row, passage) for row, _, pieces in learned.plans for passage in pieces]
-        return Passages(tx, learned.tenant, learned.scope).add(rows)
+        rows = [(position, passage) for position, pieces in learned.plans for passage in pieces]
+        return Passages(tx, learned.tenant, learned.scope).add(learned.lineage, rows)
 
     def committed(self, learned: Learned, base: int) -> None:
         index = self.indexes.known(learned.scope)
         if index is None or index.last != base:
             return
         number = base
-        for _, position, pieces in learned.plans:
+        for position, pieces in learned.plans:
             for passage in pieces:
                 number += 1
                 index.add(Entry(number=number, words=passage.words, lineage=learned.lineage, position=position))

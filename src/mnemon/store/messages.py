@@ -23,7 +23,6 @@ def stored(row: Row) -> StoredMessage:
         at=row["at"],
         session_id=row["session_id"],
         tokens=row["tokens"],
-        id=row["id"],
         finish_reason=row["finish_reason"],
     )
 
@@ -51,22 +50,9 @@ class Messages:
         """(position, digest, chain) of the active path."""
         return [(r["position"], bytes(r["digest"]), bytes(r["chain"])) for r in self.tx.all("messages_digests", **self.key)]
 
-    def add(self, message: StoredMessage, *, digest: bytes, chain: bytes) -> int:
-        """Append to the active path; the new row's id."""
-        row = self.tx.one(
-            "messages_add",
-            **self.key,
-            position=message.position,
-            session_id=message.session_id,
-            role=message.role,
-            body=msgspec.json.encode(message.message.body).decode(),
-            tokens=message.tokens,
-            digest=digest,
-            chain=chain,
-            finish_reason=message.finish_reason,
-            at=message.at,
-        )
-        return int(row["id"]) if row else 0
+    def add(self, messages: Sequence[tuple[StoredMessage, bytes, bytes]]) -> None:
+        """Append to the active path; each message with its digest and the chain's digest up to it."""
+        self.tx.many("messages_add", [{**self.key, **columns(m), "digest": digest, "chain": chain} for m, digest, chain in messages])
 
     def archive(self, *, start: int, number: int, at: float) -> None:
         """Move the active path from `start` on to a branch of its own."""
@@ -77,6 +63,18 @@ class Messages:
         """The newest compressed state that knows nothing of `position` or later: (up to where it reaches, its lines)."""
         row = self.tx.one("compactions_before", lineage=self.key["lineage"], position=position)
         return (row["upto"], lines(row["state"])) if row else (0, ())
+
+
+def columns(message: StoredMessage) -> dict[str, Any]:
+    return {
+        "position": message.position,
+        "session_id": message.session_id,
+        "role": message.role,
+        "body": msgspec.json.encode(message.message.body).decode(),
+        "tokens": message.tokens,
+        "finish_reason": message.finish_reason,
+        "at": message.at,
+    }
 
 
 def lines(text: str) -> tuple[StateLine, ...]:
@@ -91,7 +89,7 @@ def wire(message: StoredMessage) -> dict[str, Any]:
     """A message as `/api/sessions/{id}/messages` shows it."""
     body = message.message.body
     return {
-        "id": message.id,
+        "id": message.position,
         "session_id": message.session_id,
         "role": message.role,
         "content": body.get("content"),

@@ -47,16 +47,16 @@ class Passages:
         row = self.tx.one("scopes_grow", **self.key, more=more)
         return int(row["passages"]) - more if row else 0
 
-    def add(self, rows: Sequence[tuple[int, Passage]]) -> int:
-        """Store passages as (message row id, passage); the number before the first of them."""
+    def add(self, lineage: int, rows: Sequence[tuple[int, Passage]]) -> int:
+        """Store passages of a lineage as (position, passage); the number before the first of them."""
         if not rows:
             return 0
         base = self.reserve(len(rows))
         self.tx.many(
             "passages_add",
             [
-                {**self.key, "number": base + i, "message": message, "start": p.start, "length": p.length, "words": p.words}
-                for i, (message, p) in enumerate(rows, 1)
+                {**self.key, "number": base + i, "lineage": lineage, "position": at, "start": p.start, "length": p.length, "words": p.words}
+                for i, (at, p) in enumerate(rows, 1)
             ],
         )
         return base
@@ -70,7 +70,7 @@ class Passages:
         """The passages with these numbers, best score first. What was deleted or moved to an old branch since is left out."""
         numbers = msgspec.json.encode(list(scores)).decode()
         rows = self.tx.all("passages_texts", **self.key, numbers=numbers)
-        return sorted((recalled(row, scores[row["number"]]) for row in rows), key=lambda r: (-r.score, -r.message_id))
+        return sorted((recalled(row, scores[row["number"]]) for row in rows), key=lambda r: (-r.score, -r.at, -r.position))
 
 
 def recalled(row: Row, score: float) -> Recalled:
@@ -86,6 +86,5 @@ def recalled(row: Row, score: float) -> Recalled:
         at=row["at"],
         session_id=row["session_id"],
         position=row["position"],
-        message_id=row["id"],
         score=score,
     )

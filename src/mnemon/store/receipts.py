@@ -35,7 +35,7 @@ class Receipts:
         return found
 
     def _quote(self, evidence: dict[str, Any]) -> str | None:
-        row = self.tx.one("messages_body", tenant=self.tenant, id=evidence["message_id"])
+        row = self.tx.one("messages_body", tenant=self.tenant, session_id=evidence["session_id"], position=evidence["position"])
         if row is None:
             return None
         text = text_of(msgspec.json.decode(row["body"]).get("content"))

@@ -63,6 +63,11 @@ class Sessions:
         known = {name: row[name] for name in Lineage.__dataclass_fields__ if name not in ("state", "chain")}
         return Lineage(**known, chain=bytes(row["chain"]), state=lines(row["state"]))
 
+    def root_of(self, session_id: str) -> str | None:
+        """The name of the lineage that a session belongs to."""
+        row = self.tx.one("lineages_root", tenant=self.tenant, id=session_id)
+        return str(row["root"]) if row else None
+
     def current_of(self, session_key: str) -> str | None:
         """Root of the transcript that a key without an id continues."""
         row = self.tx.one("channels_find", tenant=self.tenant, session_key=session_key)

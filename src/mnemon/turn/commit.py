@@ -84,8 +84,9 @@ def write_messages(tx: Tx, result: Result, lineage: Lineage, memory: Memory) -> 
     for message in result.messages:
         digest = message.message.digest()
         chain = chained(chain, digest)
-        rows.append((messages.add(message, digest=digest, chain=chain), message.position))
-    plans = [(row, position, plan) for (row, position), plan in zip(rows, result.plans, strict=True)]
+        rows.append((message, digest, chain))
+    messages.add(rows)
+    plans = [(message.position, plan) for message, plan in zip(result.messages, result.plans, strict=True)]
     learned = Learned(tenant=request.tenant, scope=lineage.scope, lineage=lineage.id, plans=plans)
     mark = memory.learn(tx, learned)
     sessions = Sessions(tx, request.tenant)

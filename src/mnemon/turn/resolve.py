@@ -70,31 +70,36 @@ def begin(tx: Tx, request: TurnRequest, *, owner: int, token: str, ours: Contain
             return known
         if known is not None:
             return Elsewhere()
-    lease = None if request.stateless else locate(Sessions(tx, request.tenant), request)[1]
+    lease = None if request.stateless else lease_name(Sessions(tx, request.tenant), request)
     if lease is not None and not Leases(tx, request.tenant).take(lease, owner=owner, token=token, ours=ours):
         return Busy()
-    found = look(tx, request)  # behind the lease: what its last holder wrote is seen
+    found = look(tx, request, token=token)  # behind the lease: what its last holder wrote is seen
     if lease is not None and found.lease != lease:  # the key got its first session meanwhile
         Leases(tx, request.tenant).give_up(lease, token)
         return Busy()
     if request.idempotency and not records.begin(request.idempotency, owner=owner, now=now):
         raise errors.Conflict("this request is being worked on already; send it again", code="session_busy")
-    return found if not found.lease else with_token(found, token)
+    return found
 
 
-def with_token(found: Begun, token: str) -> Begun:
-    return Begun(**{name: getattr(found, name) for name in Begun.__dataclass_fields__} | {"token": token})
+def lease_name(sessions: Sessions, request: TurnRequest) -> str:
+    """The name under which the conversation's one writer is known: its root's, or its own to be."""
+    identity = request.identity
+    session_id = identity.session_id or sessions.current_of(str(identity.session_key))
+    if session_id is None:
+        return f"\x01{identity.session_key}"  # no id holds a control character
+    return sessions.root_of(session_id) or session_id
 
 
-def look(tx: Tx, request: TurnRequest) -> Begun:
+def look(tx: Tx, request: TurnRequest, *, token: str = "") -> Begun:
     """Everything `begin` does but taking the lease: reads only. Raises `NotFound` and `Conflict`."""
     if request.stateless:
         return look_stateless(request)
     sessions = Sessions(tx, request.tenant)
     lineage, lease = locate(sessions, request)
     if lineage is None:
-        return first_turn(sessions, request, lease)
-    return next_turn(tx, sessions, request, lineage)
+        return first_turn(sessions, request, lease=lease, token=token)
+    return next_turn(tx, sessions, request, lineage=lineage, token=token)
 
 
 def look_stateless(request: TurnRequest) -> Begun:
@@ -122,7 +127,7 @@ def locate(sessions: Sessions, request: TurnRequest) -> tuple[Lineage | None, st
     return lineage, lineage.root
 
 
-def first_turn(sessions: Sessions, request: TurnRequest, lease: str) -> Begun:
+def first_turn(sessions: Sessions, request: TurnRequest, *, lease: str, token: str) -> Begun:
     """A session that does not exist yet; it will be created by the commit."""
     identity = request.identity
     check_tool_results((), request.spoken())
@@ -132,12 +137,13 @@ def first_turn(sessions: Sessions, request: TurnRequest, lease: str) -> Begun:
         session_id=identity.session_id or ids.session(),
         session_key=identity.session_key,
         lease=lease,
+        token=token,
         scopes=(scope,) if scope else (),
         new=request.spoken(),
     )
 
 
-def next_turn(tx: Tx, sessions: Sessions, request: TurnRequest, lineage: Lineage) -> Begun:
+def next_turn(tx: Tx, sessions: Sessions, request: TurnRequest, *, lineage: Lineage, token: str) -> Begun:
     messages = Messages(tx, request.tenant, lineage.id)
     found = reconcile.reconcile(request.spoken(), head=lineage.chain, stored=messages.digests, whole=request.whole_history)
     upto, state = lineage.compacted_to, lineage.state
@@ -153,6 +159,7 @@ def next_turn(tx: Tx, sessions: Sessions, request: TurnRequest, lineage: Lineage
         session_key=lineage.session_key or request.identity.session_key,
         lineage=lineage,
         lease=lineage.root,
+        token=token,
         scopes=scopes_of(sessions, request, lineage, compacted=upto > 0),
         state=state,
         compacted_to=upto,
@@ -167,7 +174,7 @@ def scopes_of(sessions: Sessions, request: TurnRequest, lineage: Lineage, *, com
     """Where to recall from: nowhere while the prompt holds all there is; both places while a session is about to bind to a key."""
     key = request.identity.session_key
     found = []
-    if compacted or sessions.shared(lineage.scope, lineage.id):
+    if compacted or (lineage.session_key is not None and sessions.shared(lineage.scope, lineage.id)):
         found.append((lineage.scope, lineage.scope_size))
     if key is not None and lineage.session_key is None:
         scope = sessions.existing_scope(key)

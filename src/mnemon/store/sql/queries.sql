@@ -96,6 +96,9 @@ SELECT l.id, l.root, l.tip, l.scope, l.session_key, l.system_prompt, l.next_posi
 FROM sessions s JOIN lineages l ON l.id = s.lineage JOIN sessions t ON t.tenant = l.tenant AND t.id = l.tip JOIN scopes c ON c.id = l.scope
 WHERE s.tenant = :tenant AND s.id = :id;
 
+-- name: lineages_root
+SELECT l.root FROM sessions s JOIN lineages l ON l.id = s.lineage WHERE s.tenant = :tenant AND s.id = :id;
+
 -- name: lineages_add
 INSERT INTO lineages (tenant, root, tip, scope, session_key, system_prompt, last_active)
 VALUES (:tenant, :root, :root, :scope, :session_key, :system_prompt, :at) RETURNING id;
@@ -176,29 +179,30 @@ WHERE tenant = :tenant AND lineage <> :lineage
 
 -- name: messages_add
 INSERT INTO messages (tenant, lineage, position, session_id, role, body, tokens, digest, chain, finish_reason, at)
-VALUES (:tenant, :lineage, :position, :session_id, :role, :body, :tokens, :digest, :chain, :finish_reason, :at) RETURNING id;
+VALUES (:tenant, :lineage, :position, :session_id, :role, :body, :tokens, :digest, :chain, :finish_reason, :at);
 
 -- name: messages_live
-SELECT id, position, session_id, body, tokens, finish_reason, at FROM messages
+SELECT position, session_id, body, tokens, finish_reason, at FROM messages
 WHERE lineage = :lineage AND branch = 0 AND position > :after AND tenant = :tenant ORDER BY position;
 
 -- name: messages_page
-SELECT id, position, session_id, body, tokens, finish_reason, at FROM messages
+SELECT position, session_id, body, tokens, finish_reason, at FROM messages
 WHERE lineage = :lineage AND branch = 0 AND tenant = :tenant ORDER BY position LIMIT :limit OFFSET :offset;
 
 -- name: messages_page_latest
-SELECT id, position, session_id, body, tokens, finish_reason, at FROM messages
+SELECT position, session_id, body, tokens, finish_reason, at FROM messages
 WHERE lineage = :lineage AND branch = 0 AND tenant = :tenant ORDER BY position DESC LIMIT :limit OFFSET :offset;
 
 -- name: messages_page_branch
-SELECT m.id, m.position, m.session_id, m.body, m.tokens, m.finish_reason, m.at FROM messages m
+SELECT m.position, m.session_id, m.body, m.tokens, m.finish_reason, m.at FROM messages m
 JOIN branches b ON b.lineage = m.lineage AND b.number = :branch
 WHERE m.lineage = :lineage AND m.tenant = :tenant
   AND (m.branch = b.number OR (m.position < b.start AND (m.branch = 0 OR m.branch > b.number)))
 ORDER BY m.position LIMIT :limit OFFSET :offset;
 
 -- name: messages_body
-SELECT body FROM messages WHERE tenant = :tenant AND id = :id;
+SELECT m.body FROM sessions s JOIN messages m ON m.lineage = s.lineage AND m.position = :position
+WHERE s.tenant = :tenant AND s.id = :session_id;
 
 -- name: messages_count
 SELECT count(*) AS n FROM messages WHERE lineage = :lineage AND branch = 0 AND tenant = :tenant;
@@ -236,39 +240,38 @@ INSERT INTO compactions (lineage, upto, state, at) SELECT :copy, upto, state, at
 -- Passages: what can be found again -----------------------------------------------------------------------------------
 
 -- name: passages_add
-INSERT INTO passages (scope, number, tenant, message, start, length, words)
-VALUES (:scope, :number, :tenant, :message, :start, :length, :words);
+INSERT INTO passages (scope, number, tenant, lineage, position, start, length, words)
+VALUES (:scope, :number, :tenant, :lineage, :position, :start, :length, :words);
 
 -- name: passages_of_lineage
-SELECT count(*) AS n FROM passages p JOIN messages m ON m.id = p.message WHERE m.lineage = :lineage AND p.tenant = :tenant;
+SELECT count(*) AS n FROM passages WHERE lineage = :lineage AND tenant = :tenant;
 
 -- name: passages_move
-INSERT INTO passages (scope, number, tenant, message, start, length, words)
-SELECT :scope, :base + row_number() OVER (ORDER BY p.scope, p.number), p.tenant, p.message, p.start, p.length, p.words
-FROM passages p JOIN messages m ON m.id = p.message WHERE m.lineage = :lineage AND p.tenant = :tenant;
+INSERT INTO passages (scope, number, tenant, lineage, position, start, length, words)
+SELECT :scope, :base + row_number() OVER (ORDER BY scope, number), tenant, lineage, position, start, length, words
+FROM passages WHERE lineage = :lineage AND tenant = :tenant;
 
 -- name: passages_moved
-DELETE FROM passages
-WHERE scope <> :scope AND tenant = :tenant AND message IN (SELECT id FROM messages WHERE lineage = :lineage AND tenant = :tenant);
+DELETE FROM passages WHERE scope <> :scope AND tenant = :tenant AND lineage = :lineage;
 
 -- name: passages_copy
-INSERT INTO passages (scope, number, tenant, message, start, length, words)
-SELECT :scope, :base + row_number() OVER (ORDER BY p.scope, p.number), p.tenant, c.id, p.start, p.length, p.words
-FROM passages p JOIN messages m ON m.id = p.message JOIN messages c ON c.lineage = :copy AND c.position = m.position AND c.branch = 0
-WHERE m.lineage = :lineage AND m.branch = 0 AND p.tenant = :tenant;
+INSERT INTO passages (scope, number, tenant, lineage, position, start, length, words)
+SELECT :scope, :base + row_number() OVER (ORDER BY p.scope, p.number), p.tenant, :copy, p.position, p.start, p.length, p.words
+FROM passages p JOIN messages m ON m.lineage = p.lineage AND m.position = p.position
+WHERE p.lineage = :lineage AND m.branch = 0 AND p.tenant = :tenant;
 
 -- name: passages_since
-SELECT p.number, p.words, m.lineage, m.position FROM passages p JOIN messages m ON m.id = p.message
-WHERE p.scope = :scope AND p.tenant = :tenant AND p.number > :number ORDER BY p.number LIMIT :limit;
+SELECT number, words, lineage, position FROM passages
+WHERE scope = :scope AND tenant = :tenant AND number > :number ORDER BY number LIMIT :limit;
 
 -- name: passages_texts @sqlite
-SELECT p.number, p.start, p.length, m.id, m.position, m.session_id, m.role, m.body, m.tokens, m.at
-FROM passages p JOIN messages m ON m.id = p.message
+SELECT p.number, p.start, p.length, m.position, m.session_id, m.role, m.body, m.tokens, m.at
+FROM passages p JOIN messages m ON m.lineage = p.lineage AND m.position = p.position
 WHERE p.scope = :scope AND p.tenant = :tenant AND m.branch = 0 AND p.number IN (SELECT value FROM json_each(:numbers));
 
 -- name: passages_texts @postgres
-SELECT p.number, p.start, p.length, m.id, m.position, m.session_id, m.role, m.body, m.tokens, m.at
-FROM passages p JOIN messages m ON m.id = p.message
+SELECT p.number, p.start, p.length, m.position, m.session_id, m.role, m.body, m.tokens, m.at
+FROM passages p JOIN messages m ON m.lineage = p.lineage AND m.position = p.position
 WHERE p.scope = :scope AND p.tenant = :tenant AND m.branch = 0
   AND p.number IN (SELECT value::bigint FROM json_array_elements_text(:numbers ::json));
 

@@ -19,7 +19,7 @@ CREATE TABLE scopes (
 );
 
 CREATE TABLE lineages (
-  id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY AUTOINCREMENT,
   tenant TEXT NOT NULL,
   root TEXT NOT NULL,
   tip TEXT NOT NULL,
@@ -77,7 +77,6 @@ CREATE TABLE channels (
 CREATE INDEX channels_by_lineage ON channels (lineage);
 
 CREATE TABLE messages (
-  id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   tenant TEXT NOT NULL,
   lineage BIGINT NOT NULL REFERENCES lineages (id) ON DELETE CASCADE,
   position BIGINT NOT NULL,
@@ -90,7 +89,7 @@ CREATE TABLE messages (
   chain BYTEA NOT NULL,
   finish_reason TEXT,
   at DOUBLE PRECISION NOT NULL,
-  UNIQUE (lineage, branch, position)
+  PRIMARY KEY (lineage, position)
 );
 
 CREATE TABLE branches (
@@ -113,13 +112,14 @@ CREATE TABLE passages (
   scope BIGINT NOT NULL REFERENCES scopes (id),
   number BIGINT NOT NULL,
   tenant TEXT NOT NULL,
-  message BIGINT NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
+  lineage BIGINT NOT NULL REFERENCES lineages (id) ON DELETE CASCADE,
+  position BIGINT NOT NULL,
   start BIGINT NOT NULL,
   length BIGINT NOT NULL,
   words TEXT NOT NULL,
   PRIMARY KEY (scope, number)
 );
-CREATE INDEX passages_by_message ON passages (message);
+CREATE INDEX passages_by_lineage ON passages (lineage);
 
 CREATE TABLE leases (
   tenant TEXT NOT NULL,

@@ -77,7 +77,6 @@ CREATE TABLE channels (
 CREATE INDEX channels_by_lineage ON channels (lineage);
 
 CREATE TABLE messages (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
   tenant TEXT NOT NULL,
   lineage INTEGER NOT NULL REFERENCES lineages (id) ON DELETE CASCADE,
   position INTEGER NOT NULL,
@@ -90,7 +89,7 @@ CREATE TABLE messages (
   chain BLOB NOT NULL,
   finish_reason TEXT,
   at REAL NOT NULL,
-  UNIQUE (lineage, branch, position)
+  PRIMARY KEY (lineage, position)
 ) STRICT;
 
 CREATE TABLE branches (
@@ -113,13 +112,14 @@ CREATE TABLE passages (
   scope INTEGER NOT NULL REFERENCES scopes (id),
   number INTEGER NOT NULL,
   tenant TEXT NOT NULL,
-  message INTEGER NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
+  lineage INTEGER NOT NULL REFERENCES lineages (id) ON DELETE CASCADE,
+  position INTEGER NOT NULL,
   start INTEGER NOT NULL,
   length INTEGER NOT NULL,
   words TEXT NOT NULL,
   PRIMARY KEY (scope, number)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX passages_by_message ON passages (message);
+CREATE INDEX passages_by_lineage ON passages (lineage);
 
 CREATE TABLE leases (
   tenant TEXT NOT NULL,
