@@ -78,7 +78,7 @@ def first_key(data_dir: Path) -> tuple[str, bool]:
     path = data_dir / KEY_FILE
     with contextlib.suppress(FileNotFoundError):
         return path.read_text().strip(), False
-    data_dir.mkdir(parents=True, exist_ok=True)
+    data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     secret = ids.api_key()
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "w") as file:
@@ -134,7 +134,7 @@ def create_app(settings: Settings, *, model: Model | None = None, clock: Clock =
     @contextlib.asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         async with contextlib.AsyncExitStack() as stack:
-            settings.data_dir.mkdir(parents=True, exist_ok=True)
+            settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
             stack.push_async_callback(used.close)
             await driver.open()
             stack.push_async_callback(driver.close)

@@ -16,6 +16,7 @@ from mnemon.core.records import Block, Json, Message, Prompt, Recalled, StateLin
 
 REPLY_PRIMING = 3
 LINE_JOIN = 1
+BLOCK_JOIN = 2
 LABEL = 32  # what "- [#12345 2026-11-18 assistant] " costs at most, with any margin
 
 
@@ -94,7 +95,10 @@ def continues(new: Sequence[Message]) -> bool:
 
 
 def size(counter: tokens.Counter, message: StoredMessage) -> int:
-    return message.tokens if message.tokens is not None else tokens.message_tokens(counter, message.message.body)
+    """What a stored message costs; counted anew if that was done by another counter, as when the model was changed."""
+    if message.tokens is not None and message.counted_by == counter.name:
+        return message.tokens
+    return tokens.message_tokens(counter, message.message.body)
 
 
 def fit_state(state: Sequence[StateLine], *, counter: tokens.Counter, room: int) -> tuple[list[StateLine], int, int]:
@@ -111,7 +115,7 @@ def fit_state(state: Sequence[StateLine], *, counter: tokens.Counter, room: int)
 
 def fit_recall(found: Sequence[Recalled], *, counter: tokens.Counter, room: int) -> tuple[list[Recalled], int]:
     """The best passages that fit, in the order in which they were said."""
-    spent = counter.count(blocks.recall([])) + LINE_JOIN
+    spent = counter.count(blocks.recall([])) + BLOCK_JOIN
     shown: list[Recalled] = []
     for passage in found:
         price = recalled_price(passage, counter)
@@ -124,8 +128,8 @@ def fit_recall(found: Sequence[Recalled], *, counter: tokens.Counter, room: int)
 
 
 def recalled_price(passage: Recalled, counter: tokens.Counter) -> int:
-    """The count of a passage's line; where the text alone was counted before and has one line, only its label is counted."""
-    if passage.tokens is not None and "\n" not in passage.text:
+    """The count of a passage's line; where the text alone was counted before and is shown as it is, only its label is counted."""
+    if passage.tokens is not None and passage.text.isprintable() and "<" not in passage.text:
         return passage.tokens + LABEL
     return counter.count(blocks.recalled_line(passage)) + LINE_JOIN
 

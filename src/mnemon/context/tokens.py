@@ -133,6 +133,7 @@ class Counter:
     def __init__(self, vocabulary: Vocabulary, *, exact: bool) -> None:
         self.vocabulary = vocabulary
         self.exact = exact
+        self.name = vocabulary.name if exact else f"{vocabulary.name}+"
         # A text is often counted again at once: for the prompt and for the store, or, as compressed state, at every turn.
         self._remembered = lru_cache(maxsize=512)(self._count)
 

@@ -95,6 +95,7 @@ class StoredMessage:
     at: float
     session_id: str
     tokens: int | None = None
+    counted_by: str | None = None
     finish_reason: str | None = None
 
     @property
@@ -131,6 +132,7 @@ class Recalled:
     start: int = 0
     tokens: int | None = None
     """What the text costs, if it is known without counting: when it is the whole message."""
+    counted_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

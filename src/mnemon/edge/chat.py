@@ -131,6 +131,5 @@ async def preview(request: Request) -> Response:
         "messages": prompt.messages,
         **prompt.account(texts=True),
     }
-    return render.JsonResponse(
-        found, headers=identities.echo(turn.identity, Effective(session_id=begun.session_id if begun.lineage else None))
-    )
+    effective = Effective(session_id=begun.session_id if begun.lineage else None, session_key=begun.session_key)
+    return render.JsonResponse(found, headers=identities.echo(turn.identity, effective))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -56,8 +57,8 @@ def shape(error: errors.MnemonError) -> dict[str, Any]:
 def headers_of(error: errors.MnemonError, status: int) -> dict[str, str]:
     headers = {}
     if error.retry_after is not None:
-        headers["Retry-After"] = f"{error.retry_after:g}"
-    elif status == 503:
+        headers["Retry-After"] = str(math.ceil(error.retry_after))
+    elif status in (429, 503):
         headers["Retry-After"] = "1"
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
@@ -75,6 +76,8 @@ async def known(request: Request, error: Exception) -> Response:
     """Handler for our own errors; like every other answer they echo who was named."""
     if not isinstance(error, errors.MnemonError):
         return await unknown(request, error)
+    if isinstance(error, errors.StoreError):
+        log.warning("the database failed: %s", error.__cause__ or error)
     answer = failed(error) if status_of(error)[0] == 500 else response(error)
     with contextlib.suppress(errors.Invalid):
         answer.headers.update(identity.echo(identity.read(request)))

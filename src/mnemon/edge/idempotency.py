@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 from starlette.requests import Request
 
 from mnemon.core import errors
-from mnemon.core.records import Idempotency
+from mnemon.core.records import Idempotency, Json
 from mnemon.edge import identity
+from mnemon.edge.services import Services
+from mnemon.store.base import Tx
+from mnemon.store.idempotency import Record, Records
 
 VISIBLE = re.compile(r"[\x21-\x7e]{1,255}")
 
@@ -31,6 +35,23 @@ def idempotency_of(request: Request, body: dict[str, Any]) -> Idempotency | None
     slot = hashlib.sha256(msgspec.json.encode(bound)).digest()
     fingerprint = hashlib.sha256(msgspec.json.encode(body, order="deterministic")).digest()
     return Idempotency(slot=slot, fingerprint=fingerprint, key=key)
+
+
+async def once(app: Services, request: Request, body: dict[str, Any], work: Callable[[Tx], Json]) -> tuple[Json, bool]:
+    """Do a piece of work that makes something, or give what it made the first time: (result, whether it is a replay)."""
+    wanted, tenant, now = idempotency_of(request, body), request.state.tenant, app.clock()
+
+    def unit(tx: Tx) -> tuple[Json, bool]:
+        records = Records(tx, tenant)
+        known = records.find(wanted, now=now) if wanted else None
+        if isinstance(known, Record):
+            return msgspec.json.decode(known.body), True
+        made = work(tx)
+        if wanted:
+            records.finish(wanted, Record(headers={}, body=msgspec.json.encode(made)), lineage=None, now=now)
+        return made, False
+
+    return await app.driver.write(unit)
 
 
 def last_event_id(request: Request) -> int:

@@ -86,15 +86,17 @@ async def watched(running: Running, receive: Receive, *, leave_cancels: bool) ->
 
     watcher = asyncio.create_task(disconnected(receive))
     watcher.add_done_callback(leave)
+    running.watchers += 1
     try:
         yield
     except asyncio.CancelledError:
-        if leave_cancels and running.task:
+        if leave_cancels and running.task and running.watchers == 1:
             running.task.cancel()
         if not left or not task:
             raise
         task.uncancel()
     finally:
+        running.watchers -= 1
         watcher.remove_done_callback(leave)
         watcher.cancel()
 

@@ -180,7 +180,7 @@ def message(place: str, item: Any) -> Message:
     if role == "assistant":
         check_assistant(place, item, content)
     else:
-        check_content(place, content, images=role == "user")
+        check_content(f"{place}.content", content, images=role == "user")
     if role == "tool" and (not isinstance(item.get("tool_call_id"), str) or not item["tool_call_id"]):
         raise wrong(f"{place}.tool_call_id", "must name the tool call that this result answers")
     if not isinstance(item.get("name", ""), str | None):
@@ -191,12 +191,12 @@ def message(place: str, item: Any) -> Message:
 def check_content(place: str, content: Any, *, images: bool) -> None:
     if isinstance(content, str):
         if images and not content.strip():
-            raise wrong(f"{place}.content", "is empty")
+            raise wrong(place, "is empty")
         return
     if not isinstance(content, list) or not content:
-        raise wrong(f"{place}.content", "must be a text or a list of parts")
+        raise wrong(place, "must be a text or a list of parts")
     for index, part in enumerate(content):
-        check_part(f"{place}.content[{index}]", part, images=images)
+        check_part(f"{place}[{index}]", part, images=images)
 
 
 def check_part(place: str, part: Any, *, images: bool, refusals: bool = False) -> None:

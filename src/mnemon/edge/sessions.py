@@ -15,7 +15,7 @@ from mnemon.edge import identity as identities
 from mnemon.edge import render, schemas, sse
 from mnemon.edge.body import read_object
 from mnemon.edge.chat import if_busy
-from mnemon.edge.idempotency import idempotency_of, last_event_id
+from mnemon.edge.idempotency import idempotency_of, last_event_id, once
 from mnemon.edge.services import Services, path_value, services
 from mnemon.store.base import Row, Tx
 from mnemon.store.messages import Messages, wire
@@ -111,13 +111,13 @@ async def create(request: Request) -> Response:
     )
     tenant, now = request.state.tenant, app.clock()
 
-    def work(tx: Tx) -> Row:
+    def work(tx: Tx) -> Json:
         sessions = Sessions(tx, tenant)
         sessions.begin(new, at=now)
-        return sessions.get(new.id)
+        return shown(sessions.get(new.id))
 
-    row = await app.driver.write(work)
-    return render.JsonResponse({"object": "hermes.session", "session": shown(row)}, 201)
+    made, again = await once(app, request, body, work)
+    return render.JsonResponse({"object": "hermes.session", "session": made}, 201, identities.echo(identity, replayed=again))
 
 
 async def get(request: Request) -> Response:
@@ -195,7 +195,7 @@ async def fork(request: Request) -> Response:
     wanted = identities.from_body(body, "id") or identities.from_body(body, "session_id") or ids.session()
     title, now = title_of(body), app.clock()
 
-    def work(tx: Tx) -> Row:
+    def work(tx: Tx) -> Json:
         sessions = Sessions(tx, tenant)
         source = sessions.lineage_of(session_id)
         if source is None:
@@ -211,9 +211,11 @@ async def fork(request: Request) -> Response:
             session_key=source.session_key,
         )
         sessions.fork(source, new, at=now)
-        return sessions.get(wanted)
+        return shown(sessions.get(wanted))
 
-    return render.JsonResponse({"object": "hermes.session", "session": shown(await app.driver.write(work))}, 201)
+    made, again = await once(app, request, body, work)
+    headers = {identities.REPLAYED: "true"} if again else {}
+    return render.JsonResponse({"object": "hermes.session", "session": made}, 201, headers)
 
 
 # -- chat in a session --------------------------------------------------------------------------------------------------
@@ -294,8 +296,13 @@ def token_counts(usage: Json) -> Json:
 
 def session_turn(app: Services, request: Request, body: Json, *, stream: bool) -> TurnRequest:
     """What a chat in a session asks for. Raises `Invalid`."""
-    said = body.get("message", body.get("input"))
-    field = "message" if "message" in body or "input" not in body else "input"
+    field = "input" if body.get("message") is None and "input" in body else "message"
+    said = body.get(field)
+    for other in ("messages", *(("input",) if field == "message" else ())):
+        if body.get(other) is not None:
+            raise schemas.wrong(other, f"does not go with a chat in a session; send {field} alone", code="unsupported_parameter")
+    if body.get("stream") not in (None, stream):
+        raise schemas.wrong("stream", "is chosen by the route: /chat or /chat/stream", code="unsupported_parameter")
     if said is None:
         raise schemas.wrong("message", "is missing", code="missing_message")
     schemas.check_content(field, said, images=True)

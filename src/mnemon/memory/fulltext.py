@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from functools import partial
 
+from mnemon.context import blocks
 from mnemon.core.records import Message, Recalled
 from mnemon.memory import words
 from mnemon.memory.base import Learned, Query
@@ -93,8 +94,9 @@ class Nothing:
 
 
 def plan(text: str) -> list[Passage]:
-    """Cut a message into passages; a passage without a word to find it by is left out."""
+    """Cut a message into passages; a passage without a word to find it by is left out, and so is what the server itself once said."""
     found = []
+    text = blocks.blanked(text)
     for start, end in pieces(text):
         kept = words.words(text[start:end])
         if kept:

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 WORD = re.compile(r"\w+")
 CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
+RUN = re.compile(rf"{CJK.pattern}|{CJK.pattern.replace('[', '[^')}")  # of one kind or the other: people write 用Rust写 without blanks
 LONGEST = 64
 
 STOPWORDS = frozenset(
@@ -24,6 +25,9 @@ def words(text: str) -> tuple[str, ...]:
     for word in WORD.findall(text):
         if len(word) <= LONGEST:
             found.extend(normal(word))
+        elif CJK.search(word):  # a sentence, not a monster
+            for start in range(0, len(word) - 1, LONGEST - 1):
+                found.extend(normal(word[start : start + LONGEST]))
     return tuple(found)
 
 
@@ -34,10 +38,14 @@ def normal(word: str) -> tuple[str, ...]:
     folded = "".join(c for c in folded if not unicodedata.combining(c))
     folded = "".join(WORD.findall(unicodedata.normalize("NFC", folded)))
     if CJK.search(folded):
-        return tuple(folded[i : i + 2] for i in range(max(1, len(folded) - 1)))
+        return tuple(found for run in RUN.findall(folded) for found in (pairs(run) if CJK.match(run) else normal(run)))
     if not folded or folded in STOPWORDS:
         return ()
     return (stem(folded),)
+
+
+def pairs(run: str) -> list[str]:
+    return [run[i : i + 2] for i in range(max(1, len(run) - 1))]
 
 
 def stem(word: str) -> str:

@@ -23,6 +23,7 @@ def stored(row: Row) -> StoredMessage:
         at=row["at"],
         session_id=row["session_id"],
         tokens=row["tokens"],
+        counted_by=row["counted_by"],
         finish_reason=row["finish_reason"],
     )
 
@@ -72,6 +73,7 @@ def columns(message: StoredMessage) -> dict[str, Any]:
         "role": message.role,
         "body": msgspec.json.encode(message.message.body).decode(),
         "tokens": message.tokens,
+        "counted_by": message.counted_by,
         "finish_reason": message.finish_reason,
         "at": message.at,
     }

@@ -82,6 +82,7 @@ def recalled(row: Row, score: float) -> Recalled:
         text=text,
         start=row["start"] + len(piece) - len(piece.lstrip()),
         tokens=row["tokens"] if text == whole else None,
+        counted_by=row["counted_by"],
         role=row["role"],
         at=row["at"],
         session_id=row["session_id"],

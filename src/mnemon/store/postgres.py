@@ -83,6 +83,7 @@ class Postgres:
         self.local = threading.local()
         self.opened: list[psycopg.Connection[dict[str, Any]]] = []
         self.stamps: dict[str, int] = {}
+        self.connected = 0
         self.connects = 0
         self.listener: threading.Thread | None = None
         self.closing = threading.Event()
@@ -151,8 +152,7 @@ class Postgres:
                 connection.execute(PLANNING)
                 connection.commit()
             except psycopg.Error as error:
-                message = f"the database cannot be reached: {str(error).strip()}"
-                raise errors.Unavailable(message) from error
+                raise errors.Unavailable("the database cannot be reached") from error
             self.opened = [c for c in self.opened if not c.closed]
             self.opened.append(connection)
             tx = self.local.tx = PostgresTx(connection, self.statements)
@@ -216,8 +216,7 @@ def translated(tx: PostgresTx) -> Iterator[None]:
         raise errors.Unavailable(message) from error
     except psycopg.Error as error:
         undo(tx)
-        message = f"the database refused a statement: {str(error).strip()}"
-        raise errors.StoreError(message) from error
+        raise errors.StoreError("the database refused a statement") from error
     except BaseException:
         undo(tx)
         raise

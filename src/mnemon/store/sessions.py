@@ -164,15 +164,16 @@ class Sessions:
         self.tx.run("sessions_end", tenant=self.tenant, id=session_id, end_reason=reason, at=at)
 
     def advance(self, lineage: int, *, next_position: int, chain: bytes, at: float) -> None:
-        """Move the head of the active path."""
-        self.tx.run("lineages_advance", tenant=self.tenant, lineage=lineage, next_position=next_position, chain=chain, at=at)
+        """Move the head of the active path. Raises `Conflict` if the conversation was deleted meanwhile."""
+        if not self.tx.run("lineages_advance", tenant=self.tenant, lineage=lineage, next_position=next_position, chain=chain, at=at):
+            raise errors.Conflict("the session was deleted while this turn was running", code="session_deleted")
 
-    def continue_in(self, child: NewSession, lineage: Lineage, *, upto: int, state: str, at: float) -> None:
+    def continue_in(self, child: str, lineage: Lineage, *, upto: int, state: str, at: float) -> None:
         """Compression: the tip ends, a child continues it with `state` standing for the messages up to `upto`."""
         self.end(lineage.tip, "compression", at=at)
-        self._insert(child, lineage.id, at)
+        self.tx.run("sessions_continue", tenant=self.tenant, id=child, parent_id=lineage.tip, at=at)
         self.tx.run("compactions_add", lineage=lineage.id, upto=upto, state=state, at=at)
-        self.tx.run("lineages_compact", tenant=self.tenant, lineage=lineage.id, tip=child.id, upto=upto, state=state)
+        self.tx.run("lineages_compact", tenant=self.tenant, lineage=lineage.id, tip=child, upto=upto, state=state)
 
     def rewind(self, lineage: int, *, upto: int, state: str) -> None:
         """A branch began inside the compressed part: fall back to the state before it."""

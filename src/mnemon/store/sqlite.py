@@ -114,7 +114,8 @@ class Sqlite:
         self.writer.start()
 
     def _prepare(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))  # conversations are nobody else's; the log takes the file's mode
         self.owners.mkdir(exist_ok=True)
         self.presence = os.open(self.owners / str(self.owner), os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(self.presence, fcntl.LOCK_EX)
@@ -341,8 +342,6 @@ def translated() -> Any:
     try:
         yield
     except sqlite3.OperationalError as error:
-        message = f"the database cannot be used: {error}"
-        raise errors.Unavailable(message) from error
+        raise errors.Unavailable("the database cannot be used at the moment") from error
     except sqlite3.Error as error:
-        message = f"the database refused a statement: {error}"
-        raise errors.StoreError(message) from error
+        raise errors.StoreError("the database refused a statement") from error

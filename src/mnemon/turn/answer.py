@@ -144,6 +144,7 @@ class Answer:
                 at=now,
                 session_id=str(begun.session_id),
                 tokens=tokens.message_tokens(counter, message.body) if counter.loaded else None,
+                counted_by=counter.name,
                 finish_reason=outcome.finish_reason if index == len(begun.new) else None,
             )
             for index, message in enumerate(said)

@@ -78,19 +78,18 @@ def prepared(tx: Tx, result: Result) -> Lineage:
 
 def write_messages(tx: Tx, result: Result, lineage: Lineage, memory: Memory) -> tuple[Learned, int]:
     begun, request = result.begun, result.begun.request
-    messages = Messages(tx, request.tenant, lineage.id)
     chain = begun.chain
     rows = []
     for message in result.messages:
         digest = message.message.digest()
         chain = chained(chain, digest)
         rows.append((message, digest, chain))
-    messages.add(rows)
+    sessions = Sessions(tx, request.tenant)
+    sessions.advance(lineage.id, next_position=begun.next_position + len(result.messages), chain=chain, at=result.at)
+    Messages(tx, request.tenant, lineage.id).add(rows)
     plans = [(message.position, plan) for message, plan in zip(result.messages, result.plans, strict=True)]
     learned = Learned(tenant=request.tenant, scope=lineage.scope, lineage=lineage.id, plans=plans)
     mark = memory.learn(tx, learned)
-    sessions = Sessions(tx, request.tenant)
-    sessions.advance(lineage.id, next_position=begun.next_position + len(result.messages), chain=chain, at=result.at)
     sessions.count(lineage.tip, usage_of(result))
     return learned, mark
 
@@ -115,13 +114,6 @@ def compress(tx: Tx, result: Result, lineage: Lineage) -> None:
     """Continue the lineage in a child, if this turn filled its parent."""
     if result.compaction is None:
         return
-    request = result.begun.request
-    child = NewSession(
-        id=str(result.effective.session_id),
-        parent_id=lineage.tip,
-        source=request.source,
-        identity=request.identity,
-        model=request.model,
-    )
     state = lines_json(result.compaction.state)
-    Sessions(tx, request.tenant).continue_in(child, lineage, upto=result.compaction.upto, state=state, at=result.at)
+    sessions = Sessions(tx, result.begun.request.tenant)
+    sessions.continue_in(str(result.effective.session_id), lineage, upto=result.compaction.upto, state=state, at=result.at)

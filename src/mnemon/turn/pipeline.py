@@ -103,7 +103,7 @@ class Turns:
             if failure:
                 running.fail(failure, wire.failure(failure))
             metrics.add("mnemon_turns_running", -1)
-            metrics.add("mnemon_turns_total", 1, outcome=failure.code if failure else "done")
+            metrics.add("mnemon_turns_total", 1, outcome=type(failure).code if failure else "done")
             metrics.add("mnemon_turn_seconds_sum", self.parts.clock() - started)
 
     async def _in_order(self, request: TurnRequest, wire: Wire, running: Running) -> None:

@@ -42,7 +42,11 @@ async def recall(parts: Parts, begun: Begun) -> list[Recalled]:
             identity=begun.request.identity,
         )
         found += await parts.memory.recall(query)
-    return found
+    if not found:
+        return found
+    # A fork copies messages: what stands in the prompt, or was found already, is not shown a second time.
+    shown = {m.text.strip() for m in begun.history} | {m.text.strip() for m in begun.new}
+    return list({r.text: r for r in found if r.text not in shown}.values())
 
 
 def newest_user_text(begun: Begun) -> str:

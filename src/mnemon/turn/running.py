@@ -68,6 +68,7 @@ class Running:
         self.done = False
         self.pings = 0
         self.task: asyncio.Task[None] | None = None
+        self.watchers = 0
         self.waiters: list[asyncio.Future[None]] = []
         self.loop: asyncio.AbstractEventLoop | None = None
 

@@ -132,6 +132,12 @@ VALUES (:tenant, :id, :lineage, :parent_id, :source, :title, :model, :user_id, :
         :at)
 ON CONFLICT DO NOTHING;
 
+-- name: sessions_continue
+INSERT INTO sessions (tenant, id, lineage, parent_id, source, title, model, user_id, user_name, chat_id, chat_name, chat_type, thread_id,
+                      started_at)
+SELECT tenant, :id, lineage, id, source, title, model, user_id, user_name, chat_id, chat_name, chat_type, thread_id, :at
+FROM sessions WHERE tenant = :tenant AND id = :parent_id;
+
 -- name: sessions_end
 UPDATE sessions SET ended_at = :at, end_reason = :end_reason WHERE tenant = :tenant AND id = :id;
 
@@ -178,23 +184,23 @@ WHERE tenant = :tenant AND lineage <> :lineage
 -- Messages ------------------------------------------------------------------------------------------------------------
 
 -- name: messages_add
-INSERT INTO messages (tenant, lineage, position, session_id, role, body, tokens, digest, chain, finish_reason, at)
-VALUES (:tenant, :lineage, :position, :session_id, :role, :body, :tokens, :digest, :chain, :finish_reason, :at);
+INSERT INTO messages (tenant, lineage, position, session_id, role, body, tokens, counted_by, digest, chain, finish_reason, at)
+VALUES (:tenant, :lineage, :position, :session_id, :role, :body, :tokens, :counted_by, :digest, :chain, :finish_reason, :at);
 
 -- name: messages_live
-SELECT position, session_id, body, tokens, finish_reason, at FROM messages
+SELECT position, session_id, body, tokens, counted_by, finish_reason, at FROM messages
 WHERE lineage = :lineage AND branch = 0 AND position > :after AND tenant = :tenant ORDER BY position;
 
 -- name: messages_page
-SELECT position, session_id, body, tokens, finish_reason, at FROM messages
+SELECT position, session_id, body, tokens, counted_by, finish_reason, at FROM messages
 WHERE lineage = :lineage AND branch = 0 AND tenant = :tenant ORDER BY position LIMIT :limit OFFSET :offset;
 
 -- name: messages_page_latest
-SELECT position, session_id, body, tokens, finish_reason, at FROM messages
+SELECT position, session_id, body, tokens, counted_by, finish_reason, at FROM messages
 WHERE lineage = :lineage AND branch = 0 AND tenant = :tenant ORDER BY position DESC LIMIT :limit OFFSET :offset;
 
 -- name: messages_page_branch
-SELECT m.position, m.session_id, m.body, m.tokens, m.finish_reason, m.at FROM messages m
+SELECT m.position, m.session_id, m.body, m.tokens, m.counted_by, m.finish_reason, m.at FROM messages m
 JOIN branches b ON b.lineage = m.lineage AND b.number = :branch
 WHERE m.lineage = :lineage AND m.tenant = :tenant
   AND (m.branch = b.number OR (m.position < b.start AND (m.branch = 0 OR m.branch > b.number)))
@@ -214,8 +220,8 @@ SELECT position, digest, chain FROM messages WHERE lineage = :lineage AND branch
 UPDATE messages SET branch = :branch WHERE lineage = :lineage AND branch = 0 AND position >= :start AND tenant = :tenant;
 
 -- name: messages_copy
-INSERT INTO messages (tenant, lineage, position, session_id, role, body, tokens, digest, chain, finish_reason, at)
-SELECT tenant, :copy, position, :session_id, role, body, tokens, digest, chain, finish_reason, at FROM messages
+INSERT INTO messages (tenant, lineage, position, session_id, role, body, tokens, counted_by, digest, chain, finish_reason, at)
+SELECT tenant, :copy, position, :session_id, role, body, tokens, counted_by, digest, chain, finish_reason, at FROM messages
 WHERE lineage = :lineage AND branch = 0 AND tenant = :tenant ORDER BY position;
 
 -- name: branches_add
@@ -265,12 +271,12 @@ SELECT number, words, lineage, position FROM passages
 WHERE scope = :scope AND tenant = :tenant AND number > :number ORDER BY number LIMIT :limit;
 
 -- name: passages_texts @sqlite
-SELECT p.number, p.start, p.length, m.position, m.session_id, m.role, m.body, m.tokens, m.at
+SELECT p.number, p.start, p.length, m.position, m.session_id, m.role, m.body, m.tokens, m.counted_by, m.at
 FROM passages p JOIN messages m ON m.lineage = p.lineage AND m.position = p.position
 WHERE p.scope = :scope AND p.tenant = :tenant AND m.branch = 0 AND p.number IN (SELECT value FROM json_each(:numbers));
 
 -- name: passages_texts @postgres
-SELECT p.number, p.start, p.length, m.position, m.session_id, m.role, m.body, m.tokens, m.at
+SELECT p.number, p.start, p.length, m.position, m.session_id, m.role, m.body, m.tokens, m.counted_by, m.at
 FROM passages p JOIN messages m ON m.lineage = p.lineage AND m.position = p.position
 WHERE p.scope = :scope AND p.tenant = :tenant AND m.branch = 0
   AND p.number IN (SELECT value::bigint FROM json_array_elements_text(:numbers ::json));

@@ -85,6 +85,7 @@ CREATE TABLE messages (
   role TEXT NOT NULL,
   body TEXT NOT NULL,
   tokens INTEGER,
+  counted_by TEXT,
   digest BLOB NOT NULL,
   chain BLOB NOT NULL,
   finish_reason TEXT,

@@ -1,0 +1,76 @@
+"""How messages are cut into passages, and how a scope's index ranks them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mnemon.core.records import Message
+from mnemon.memory.fulltext import PASSAGE, FullText, Nothing, pieces, plan
+from mnemon.memory.words import words
+
+LONG = st.lists(
+    st.one_of(st.text(max_size=80), st.sampled_from(["word ", "x" * 700, "。", ". ", "\n\n", " " * 650, "你好" * 200, "\r\n", "? ! "])), max_size=25
+).map("".join)
+
+
+@settings(max_examples=300)
+@given(LONG)
+def test_pieces_cover_the_text_exactly(text: str) -> None:
+    """Put together, the pieces are the text; none is empty or longer than a passage may be."""
+    found = pieces(text)
+    if found or text.strip():
+        assert "".join(text[start:end] for start, end in found) == text
+    assert all(0 < end - start <= PASSAGE for start, end in found)
+
+
+@settings(max_examples=200)
+@given(LONG)
+def test_no_word_is_lost(text: str) -> None:
+    """Every word of a message that stands between blanks and fits into half a passage is in the plan, where the passage says."""
+    found = plan(text)
+    kept = {word for passage in found for word in passage.words.split(" ")}
+    for token in text.split():
+        if len(token) < PASSAGE // 2 and token.isalnum() and token.isascii():
+            assert set(words(token)) <= kept
+    for passage in found:
+        assert " ".join(words(text[passage.start : passage.start + passage.length])) == passage.words
+        assert passage.words
+
+
+def test_a_short_message_is_one_passage() -> None:
+    """What fits into a passage is not cut, whatever its sentences."""
+    text = "One. Two! Three?\nFour."
+    assert pieces(text) == [(0, len(text))]
+
+
+def test_long_messages_break_at_sentences() -> None:
+    """Where there are sentences, no sentence is cut in two."""
+    sentences = [f"This is sentence number {n} of a long report about the cache." for n in range(60)]
+    text = " ".join(sentences)
+    found = [text[start:end] for start, end in pieces(text)]
+    assert len(found) > 3
+    assert all(piece.rstrip().endswith(".") for piece in found)
+    assert all(len(piece) > PASSAGE // 2 for piece in found[:-1]), "passages are filled"
+
+
+def test_a_sentence_without_end_breaks_at_blanks() -> None:
+    """Where there is no sentence, a cut falls between words; without blanks, anywhere."""
+    text = "abcdefghi " * 200
+    assert all(text[end - 1] == " " for _, end in pieces(text))
+    assert [end - start for start, end in pieces("x" * 1500)] == [600, 600, 300]
+
+
+@pytest.mark.parametrize("text", ["", "   \n", "?!", "the of and", " " * 2000, "\x00"])
+def test_what_has_no_words_has_no_passage(text: str) -> None:
+    """Blank or wordless messages leave nothing to find."""
+    assert plan(text) == []
+
+
+def test_only_people_and_the_model_are_remembered() -> None:
+    """User's and assistant's messages are planned, one plan for each message; system text and tool results are not."""
+    said = [Message({"role": role, "content": "the zebra"}) for role in ("user", "assistant", "system", "developer", "tool")]
+    memory = FullText(None)  # type: ignore[arg-type]  # planning asks no driver
+    assert [bool(p) for p in memory.prepare(said)] == [True, True, False, False, False]
+    assert len(Nothing().prepare(said)) == len(said)
