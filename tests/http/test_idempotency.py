@@ -194,6 +194,18 @@ async def test_records_survive_a_restart(tmp_path: Path, database_url: str) -> N
         assert len(await world.messages("s")) == 2
 
 
+@pytest.mark.parametrize("path", ["/api/sessions", "/api/sessions/s/fork"])
+async def test_creating_and_forking_take_the_key_too(world: World, path: str) -> None:
+    """`Idempotency-Key` works on every POST that does work: a retry makes no second session."""
+    await world.say("Hi.", "s")
+    first, second = [await world.post(path, {"title": "T"}, AGAIN) for _ in range(2)]
+    assert first.status_code == second.status_code == 201
+    assert first.json() == second.json()
+    assert second.headers[REPLAYED] == "true"
+    error(await world.post(path, {"title": "Other"}, AGAIN), 409, "idempotency_key_conflict")
+    assert len(await world.listed()) == 2
+
+
 async def test_j10_parallel_turns_run_one_after_the_other(world: World) -> None:
     """Four turns at once on one session: each sees the previous ones, stored in order user, assistant, four times."""
     await world.listed()  # the keys are loaded, so that no request overtakes another before its turn begins

@@ -14,6 +14,7 @@ from urllib.parse import quote
 import openai
 
 from tests.servers import Server
+from tests.upstream import Upstream
 
 Json = dict[str, Any]
 ID = "X-Hermes-Session-Id"
@@ -78,6 +79,11 @@ def content(frames: list[bytes]) -> str:
         if data != "[DONE]":
             found += "".join(choice["delta"].get("content") or "" for choice in json.loads(data)["choices"])
     return found
+
+
+def runs(upstream: Upstream, said: str) -> list[Json]:
+    """The requests in which this was the newest message: one for each time the turn ran."""
+    return [request for request in upstream.requests if request["messages"][-1]["content"] == said]
 
 
 def messages(server: Server, session: str) -> list[tuple[str, str]]:

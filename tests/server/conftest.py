@@ -12,22 +12,22 @@ from tests.servers import Server
 from tests.upstream import Upstream
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def upstream() -> Iterator[Upstream]:
-    """The scripted model."""
+    """The scripted model, one for the tests of a file: each looks for its own messages there."""
     with servers.scripted_upstream() as found:
         yield found
 
 
-@pytest.fixture
-def server(tmp_path: Path, upstream: Upstream) -> Iterator[Server]:
-    """A server on SQLite with the scripted model behind it."""
-    with servers.running(data_dir=tmp_path, upstream=upstream) as found:
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, upstream: Upstream) -> Iterator[Server]:
+    """A server on SQLite with the scripted model behind it, one for the tests of a file: each has sessions of its own."""
+    with servers.running(data_dir=tmp_path_factory.mktemp("data"), upstream=upstream) as found:
         yield found
 
 
 @pytest.fixture
 def stored(tmp_path: Path, database_url: str, upstream: Upstream) -> Iterator[Server]:
-    """The same, once on SQLite and once on PostgreSQL: for what depends on the store."""
+    """A server of the test's own, once on SQLite and once on PostgreSQL: for what depends on the store, and for crashes."""
     with servers.running(data_dir=tmp_path, upstream=upstream, env={"MNEMON_DATABASE_URL": database_url}) as found:
         yield found

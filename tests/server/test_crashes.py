@@ -28,7 +28,7 @@ def test_kill_9_in_the_middle_of_a_turn_leaves_nothing_half_stored(stored: Serve
     again = Stream(stored, "[[words 50]] [[unique]] [[slow 20]]".replace("20", "0"), "s", Idempotency_Key="k")
     assert time.monotonic() - started < QUICKLY
     assert "Idempotency-Replayed" not in again.response.headers
-    assert content(again.until("[DONE]")).endswith("unique-2")
+    assert "word50 unique-" in content(again.until("[DONE]"))
     again.leave()
     assert [role for role, _ in messages(stored, "s")] == ["user", "assistant"] * 3
     assert [m["content"] for m in upstream.requests[-1]["messages"]].count("Before.") == 1
@@ -76,11 +76,12 @@ async def test_turns_under_load_survive_kill_9(stored: Server) -> None:
                 answered[said] = reply.choices[0].message.content
 
     talkers = [asyncio.create_task(talk(f"s{n}")) for n in range(4)]
-    await asyncio.sleep(0.8)
+    async with asyncio.timeout(20):
+        while len(answered) < 12:  # noqa: ASYNC110 - as soon as it is busy
+            await asyncio.sleep(0.01)
     await asyncio.to_thread(stored.kill)
     await asyncio.gather(*talkers, return_exceptions=True)
     await asyncio.to_thread(stored.restart)
-    assert len(answered) >= 8
     for number in range(4):
         transcript = messages(stored, f"s{number}")
         assert [role for role, _ in transcript] == ["user", "assistant"] * (len(transcript) // 2)

@@ -41,4 +41,4 @@ async def shared_driver(shared_url: str) -> AsyncIterator[Driver]:
 @pytest.fixture
 def store(shared_driver: Driver) -> Store:
     """A tenant of the test's own among all the others: what it finds there is its own or a breach."""
-    return Store(shared_driver, steps.unique("tenant"))
+    return Store.new(shared_driver)

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from mnemon.app import open_driver
 from mnemon.config import Settings
 from mnemon.core.records import Identity, Json, Lineage, Message, Recalled, StateLine, StoredMessage, chained
-from mnemon.memory import fulltext
-from mnemon.memory.base import Query
+from mnemon.memory.base import Learned, Query
+from mnemon.memory.fulltext import FullText
 from mnemon.store.base import Driver, Tx
 from mnemon.store.messages import Messages, lines_json
 from mnemon.store.passages import Passages
@@ -24,6 +24,7 @@ from mnemon.store.sessions import NewSession, Sessions
 T = TypeVar("T")
 
 PATIENCE = 20.0
+LEARNING = FullText(None)  # type: ignore[arg-type]  # planning and writing ask no driver
 _numbers = itertools.count(1)
 
 
@@ -57,6 +58,12 @@ class Store:
 
     driver: Driver
     tenant: str
+    memory: FullText
+
+    @classmethod
+    def new(cls, driver: Driver) -> Store:
+        """A tenant that nobody used before, and a memory that stays, as a server's does."""
+        return cls(driver, unique("tenant"), FullText(driver))
 
     async def write(self, work: Callable[[Talk], T]) -> T:
         """One unit of work."""
@@ -68,18 +75,18 @@ class Store:
 
     async def recall(self, scope: int, text: str, *, lineage: int = 0, live: int = 0) -> list[Recalled]:
         """What is found for a text in a scope, best first."""
-        query = Query(tenant=self.tenant, scope=scope, lineage=lineage, live=live, text=text, identity=Identity())
-        return await fulltext.FullText(self.driver).recall(query)
+        query = Query(tenant=self.tenant, scope=scope, size=2**40, lineage=lineage, live=live, text=text, identity=Identity())
+        return await self.memory.recall(query)
 
     async def found(self, session_id: str, text: str, *, live: int | None = None) -> list[str]:
-        """The texts that are found in the scope of a session. With `live`, as a turn of it asks whose prompt holds what is behind that position."""
+        """The texts that are found in the scope of a session; `live`: by a turn of it whose prompt holds what is behind that position."""
         lineage = await self.read(lambda talk: talk.lineage(session_id))
         inside = {} if live is None else {"lineage": lineage.id, "live": live}
         return [r.text for r in await self.recall(lineage.scope, text, **inside)]
 
     def other(self) -> Store:
         """Another tenant of the same database."""
-        return Store(self.driver, unique("tenant"))
+        return Store(self.driver, unique("tenant"), self.memory)
 
 
 def user(text: Any) -> Json:
@@ -123,25 +130,25 @@ class Talk:
         return Messages(self.tx, self.tenant, self.lineage(session_id).id)
 
     def say(self, session_id: str, *bodies: Json | str, at: float = 1.0) -> list[int]:
-        """Append messages (a text is a user's) and make them findable; their row ids."""
+        """Append messages (a text is a user's) and make them findable; their positions."""
         lineage = self.lineage(session_id)
         said = [Message(b if isinstance(b, dict) else user(b)) for b in bodies]
-        memory = fulltext.FullText(None)  # type: ignore[arg-type]  # learning asks no driver
         rows, chain = [], lineage.chain
-        for index, message in enumerate(said):
-            stored = StoredMessage(message=message, position=lineage.next_position + index, at=at, session_id=lineage.tip)
+        for position, message in enumerate(said, lineage.next_position):
             chain = chained(chain, message.digest())
-            rows.append(Messages(self.tx, self.tenant, lineage.id).add(stored, digest=message.digest(), chain=chain))
-        memory.learn(self.tx, tenant=self.tenant, scope=lineage.scope, plans=list(zip(rows, memory.prepare(said), strict=True)))
+            rows.append((StoredMessage(message=message, position=position, at=at, session_id=lineage.tip), message.digest(), chain))
         self.sessions.advance(lineage.id, next_position=lineage.next_position + len(said), chain=chain, at=at)
-        return rows
+        Messages(self.tx, self.tenant, lineage.id).add(rows)
+        positions = [stored.position for stored, _, _ in rows]
+        plans = list(zip(positions, LEARNING.prepare(said), strict=True))
+        LEARNING.learn(self.tx, Learned(tenant=self.tenant, scope=lineage.scope, lineage=lineage.id, plans=plans))
+        return positions
 
     def compress(self, session_id: str, child: str, *, upto: int, at: float = 1.0) -> None:
         """Continue a session in a child."""
         lineage = self.lineage(session_id)
         state = lines_json([note(upto, f"state up to {upto}")])
-        new = NewSession(id=child, source="api", parent_id=lineage.tip)
-        self.sessions.continue_in(new, lineage, upto=upto, state=state, at=at)
+        self.sessions.continue_in(child, lineage, upto=upto, state=state, at=at)
 
     def branch(self, session_id: str, *, start: int, at: float = 1.0) -> None:
         """What an edit does: the active path from a position on is left as a branch."""
@@ -162,4 +169,4 @@ class Talk:
 
     def passages(self, scope: int) -> int:
         """How many passages a scope holds."""
-        return Passages(self.tx, self.tenant, scope).count()
+        return len(Passages(self.tx, self.tenant, scope).since(0, limit=10_000))

@@ -204,13 +204,12 @@ async def test_a_closed_driver_is_dead(driver: Driver, database_url: str) -> Non
 
 async def test_kill_9_loses_no_write_and_frees_the_name(driver: Driver, database_url: str) -> None:
     """What a process wrote survives its kill -9, relaxed writes too, and it is known to be dead without anybody's help."""
-    command = [sys.executable, "-c", CHILD, database_url]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout is not None
-        owner = int(await asyncio.to_thread(child.stdout.readline))
-        assert await driver.write(lambda tx: tx.alive(owner)) is True
-        child.send_signal(signal.SIGKILL)
-        child.wait(PATIENCE)
+    child = await asyncio.create_subprocess_exec(sys.executable, "-c", CHILD, database_url, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    owner = int(await child.stdout.readline())
+    assert await driver.write(lambda tx: tx.alive(owner)) is True
+    child.send_signal(signal.SIGKILL)
+    await child.wait()
     for _ in range(500):
         if not await driver.write(lambda tx: tx.alive(owner)):
             break

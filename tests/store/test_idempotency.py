@@ -76,7 +76,7 @@ async def test_one_begins(store: Store, shared_url: str) -> None:
     """Of two processes that begin the same request at once, one does the work."""
     async with opened(shared_url) as neighbour:
         which = wanted()
-        there = Store(neighbour, store.tenant)
+        there = Store(neighbour, store.tenant, store.memory)
         begun = await asyncio.gather(*(begin((store, there)[n % 2], which) for n in range(10)))
         assert sum(begun) == 1
         assert await find(store, which) in (store.driver.owner, neighbour.owner)
@@ -110,7 +110,7 @@ async def test_a_dead_process_leaves_the_work_to_be_done(store: Store, shared_ur
     """What a process left unfinished when it died is free to be tried again, frames and all; another body may come instead."""
     async with opened(shared_url) as short:
         which = wanted()
-        await begin(Store(short, store.tenant), which)
+        await begin(Store(short, store.tenant, store.memory), which)
         await short.write(lambda tx: Records(tx, store.tenant).add_frames(which, number=1, data=b"half a reply"))
         assert await find(store, which) == short.owner
     assert await find(store, wanted(b"other", slot=which.slot)) is None
@@ -122,8 +122,8 @@ async def test_a_dead_process_s_answer_stays(store: Store, shared_url: str) -> N
     """What a process finished before it died is the answer."""
     async with opened(shared_url) as short:
         which = wanted()
-        await begin(Store(short, store.tenant), which)
-        await finish(Store(short, store.tenant), which, b"done")
+        await begin(Store(short, store.tenant, store.memory), which)
+        await finish(Store(short, store.tenant, store.memory), which, b"done")
     assert (await find(store, which)).body == b"done"
 
 

@@ -33,7 +33,7 @@ async def neighbour(store: Store, shared_url: str) -> AsyncIterator[Driver]:
 
 async def test_one_holder_at_a_time(store: Store, neighbour: Driver) -> None:
     """While a living process holds a session nobody else gets it, neither there nor in another process; afterwards anybody does."""
-    there = Store(neighbour, store.tenant)
+    there = Store(neighbour, store.tenant, store.memory)
     assert await take(store, "one")
     assert not await take(store, "two", ours={"one"})
     assert not await take(there, "three")
@@ -51,7 +51,7 @@ async def test_names_and_tenants_do_not_touch(store: Store) -> None:
 
 async def test_of_many_who_try_one_wins(store: Store, neighbour: Driver) -> None:
     """Of many turns that begin at once in two processes exactly one becomes the writer."""
-    there = Store(neighbour, store.tenant)
+    there = Store(neighbour, store.tenant, store.memory)
     tokens = [f"t{n}" for n in range(20)]
     results = await asyncio.gather(*(take((store, there)[n % 2], token, ours=set(tokens)) for n, token in enumerate(tokens)))
     assert sum(results) == 1
@@ -60,7 +60,7 @@ async def test_of_many_who_try_one_wins(store: Store, neighbour: Driver) -> None
 async def test_a_dead_owner_is_taken_over_at_once(store: Store, shared_url: str) -> None:
     """The lease of a process that is gone is free, without a time to wait for."""
     async with opened(shared_url) as short:
-        assert await take(Store(short, store.tenant), "old")
+        assert await take(Store(short, store.tenant, store.memory), "old")
         assert not await take(store, "new")
     assert await take(store, "new")
 
@@ -68,7 +68,7 @@ async def test_a_dead_owner_is_taken_over_at_once(store: Store, shared_url: str)
 async def test_of_many_heirs_one_inherits(store: Store, neighbour: Driver) -> None:
     """When a dead process left a session, one of those who wait for it gets it, and only one."""
     await take(store, "old", owner=ids.owner())
-    there = Store(neighbour, store.tenant)
+    there = Store(neighbour, store.tenant, store.memory)
     tokens = [f"t{n}" for n in range(12)]
     won: list[bool] = []
     while not any(won):

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from mnemon.core.records import Json, Message, StoredMessage
 from mnemon.store.base import Driver
 from mnemon.store.messages import Messages, lines, lines_json, wire
-from tests.store import steps
 from tests.store.steps import Store, Talk, assistant, note, opened, user
 
 
@@ -40,16 +39,20 @@ async def test_messages_come_back_as_they_were_sent(store: Store) -> None:
 async def test_a_stored_message_keeps_its_circumstances(store: Store) -> None:
     """Position, time, price, finish reason and session of a message are read back."""
 
-    def work(talk: Talk) -> tuple[int, list[StoredMessage]]:
+    def work(talk: Talk) -> list[StoredMessage]:
         talk.begin("s")
         message = StoredMessage(
-            message=Message(assistant("hi")), position=1, at=1234.56789, session_id="s", tokens=17, finish_reason="length"
+            message=Message(assistant("hi")), position=1, at=1234.56789, session_id="s", tokens=17, counted_by="x", finish_reason="length"
         )
         messages = talk.messages("s")
-        return messages.add(message, digest=b"d", chain=b"c"), messages.live(after=0)
+        messages.add([(message, b"d", b"c")])
+        assert messages.digests() == [(1, b"d", b"c")]
+        return messages.live(after=0)
 
-    row, found = await store.write(work)
-    assert [(m.id, m.position, m.at, m.session_id, m.tokens, m.finish_reason) for m in found] == [(row, 1, 1234.56789, "s", 17, "length")]
+    found = await store.write(work)
+    assert [(m.position, m.at, m.session_id, m.tokens, m.counted_by, m.finish_reason) for m in found] == [
+        (1, 1234.56789, "s", 17, "x", "length")
+    ]
 
 
 async def test_pages_are_complete_and_in_order(store: Store) -> None:
@@ -169,8 +172,8 @@ def test_state_lines_survive_their_json() -> None:
 def test_a_message_as_the_session_route_shows_it() -> None:
     """The listing of a session shows a message under Hermes' names."""
     body = {"role": "tool", "content": "42", "tool_call_id": "c", "name": "look"}
-    shown = wire(StoredMessage(message=Message(body), position=3, at=9.0, session_id="s", tokens=5, id=8))
-    named = {"id": 8, "session_id": "s", "role": "tool", "content": "42", "tool_call_id": "c", "tool_name": "look", "timestamp": 9.0}
+    shown = wire(StoredMessage(message=Message(body), position=3, at=9.0, session_id="s", tokens=5))
+    named = {"id": 3, "session_id": "s", "role": "tool", "content": "42", "tool_call_id": "c", "tool_name": "look", "timestamp": 9.0}
     assert shown == {
         **named,
         "token_count": 5,
@@ -238,7 +241,7 @@ def play_and_check(url: str, driver: Driver, loop: asyncio.AbstractEventLoop, mo
     """One example, in a tenant of its own."""
 
     async def run() -> None:
-        store = Store(driver, steps.unique("tenant"))
+        store = Store.new(driver)
         model = await store.write(lambda talk: play(talk, moves))
         await store.read(lambda talk: check(talk, model))
 

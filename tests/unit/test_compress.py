@@ -125,7 +125,8 @@ def test_facts_decisions_and_identifiers_stay() -> None:
 
 def test_facts_survive_many_compressions() -> None:
     """What was kept once is still there after twenty compressions of small talk."""
-    live, state = filled(*FACTS), ()
+    live = filled(*FACTS)
+    state: tuple[StateLine, ...] = ()
     compressions = 0
     while compressions < 20:
         found = plan(live, state)
@@ -211,7 +212,11 @@ def test_nothing_is_learned_from_our_own_blocks() -> None:
 
 def test_tools_leave_no_notes() -> None:
     """What a tool returned is found by recall, not noted: it is nobody's word."""
-    call = {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}
+    call = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+    }
     live = [said(1, "Look it up: my file"), said(2, call), said(3, {"role": "tool", "tool_call_id": "c", "content": "My name is Eve."})]
     live += [m for m in filled("hi") if m.position > 3]
     assert "My name is Eve." not in texts(planned(live))
@@ -233,7 +238,8 @@ def test_the_state_keeps_to_its_share(budget: int) -> None:
 
 def test_the_state_does_not_grow() -> None:
     """Compression after compression the state stays within its share, though facts keep coming."""
-    live, state = filled("hello"), ()
+    live = filled("hello")
+    state: tuple[StateLine, ...] = ()
     for number in range(300):
         last = live[-1].position
         live += [said(last + 1, f"My lucky number is {number * 7919}. {FILLER}."), said(last + 2, "Noted.")]
@@ -271,7 +277,13 @@ def test_an_exchange_is_never_split(shape: list[int], seed: int, budget: int) ->
         for number in range(calls):
             name = f"c{group}-{number}"
             arguments = json.dumps({"q": "x " * chance.randrange(60)})
-            add({"role": "assistant", "content": None, "tool_calls": [{"id": name, "type": "function", "function": {"name": "f", "arguments": arguments}}]})
+            add(
+                {
+                    "role": "assistant",
+                    "content": None,
+                    "tool_calls": [{"id": name, "type": "function", "function": {"name": "f", "arguments": arguments}}],
+                }
+            )
             add({"role": "tool", "tool_call_id": name, "content": "result " * chance.randrange(100)})
         add({"role": "assistant", "content": "answer"})
     found = plan(live, budget=budget)

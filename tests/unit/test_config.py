@@ -18,7 +18,7 @@ VALUES: dict[str, tuple[str, Any, str]] = {
     "host": ("::1", "::1", "  "),
     "port": ("9000", 9000, "65536"),
     "database_url": ("postgresql://u@h/d", "postgresql://u@h/d", "mysql://u@h/d"),
-    "data_dir": ("/tmp/x", Path("/tmp/x"), ""),
+    "data_dir": ("/srv/x", Path("/srv/x"), ""),
     "upstream_url": ("http://h:1/v1/", "http://h:1/v1", "localhost:11434"),
     "upstream_key": (SECRET, SECRET, " "),
     "upstream_model": ("gpt-4o", "gpt-4o", " "),
@@ -112,7 +112,7 @@ def test_the_names_of_others(home: dict[str, str]) -> None:
     """Hermes' and OpenAI's variables are understood."""
     theirs = {
         "API_SERVER_KEY": SECRET,
-        "API_SERVER_HOST": "0.0.0.0",
+        "API_SERVER_HOST": "192.0.2.1",
         "API_SERVER_PORT": "1234",
         "API_SERVER_CORS_ORIGINS": "https://a.example",
         "API_SERVER_MODEL_NAME": "agent",
@@ -120,7 +120,7 @@ def test_the_names_of_others(home: dict[str, str]) -> None:
         "OPENAI_API_KEY": "sk-1",
     }
     found = load({}, home | theirs)
-    assert (found.api_key, found.host, found.port) == (SECRET, "0.0.0.0", 1234)
+    assert (found.api_key, found.host, found.port) == (SECRET, "192.0.2.1", 1234)
     assert (found.cors_origins, found.model_name) == (("https://a.example",), "agent")
     assert (found.upstream_url, found.upstream_key) == ("http://h/v1", "sk-1")
 
@@ -228,7 +228,7 @@ def test_a_file_in_any_script(home: dict[str, str]) -> None:
         ("localhost", True),
         ("::1", True),
         ("127.9.9.9", True),
-        ("0.0.0.0", False),
+        ("0.0.0.0", False),  # noqa: S104 - it is refused
         ("example.org", False),
         ("::", False),
     ],

@@ -11,7 +11,8 @@ from mnemon.memory.fulltext import PASSAGE, FullText, Nothing, pieces, plan
 from mnemon.memory.words import words
 
 LONG = st.lists(
-    st.one_of(st.text(max_size=80), st.sampled_from(["word ", "x" * 700, "。", ". ", "\n\n", " " * 650, "你好" * 200, "\r\n", "? ! "])), max_size=25
+    st.one_of(st.text(max_size=80), st.sampled_from(["word ", "x" * 700, "。", ". ", "\n\n", " " * 650, "你好" * 200, "\r\n", "? ! "])),
+    max_size=25,
 ).map("".join)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -198,10 +197,6 @@ def test_a_whole_history_becomes_the_path(stored: list[str], sent: list[str]) ->
     assert [short(m) for m in talk.apply(found)] == sent
 
 
-def ends_with(path: Sequence[str], sent: Sequence[str]) -> bool:
-    return list(path[-len(sent) :]) == list(sent)
-
-
 @settings(max_examples=400)
 @given(stored=TEXTS, sent=TEXTS.filter(bool))
 def test_nothing_that_was_sent_is_lost(stored: list[str], sent: list[str]) -> None:
@@ -209,7 +204,7 @@ def test_nothing_that_was_sent_is_lost(stored: list[str], sent: list[str]) -> No
     talk = Transcript.of(*stored)
     found = talk.compare(*sent)
     after = [short(m) for m in talk.apply(found)]
-    assert ends_with(after, sent)
+    assert after[-len(sent) :] == sent
     if found.cut is None:
         assert after[: len(stored)] == stored
     else:

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import gc
 import logging
+import os
 import socket
 from typing import Any
 
@@ -97,7 +98,9 @@ def greeting(settings: Settings, port: int) -> list[str]:
     database = settings.database() if settings.database().startswith("sqlite") else "PostgreSQL"
     key_file = settings.data_dir / composition.KEY_FILE
     if settings.api_key is not None:
-        credential, shown = "MNEMON_API_KEY", "$MNEMON_API_KEY"
+        in_environment = os.environ.get("MNEMON_API_KEY") == settings.api_key
+        credential = "the one you set"
+        shown = "$MNEMON_API_KEY" if in_environment else "<the key you set>"
     elif key_file.exists():
         shown = key_file.read_text().strip()
         credential = f"{shown}  (kept in {key_file})"

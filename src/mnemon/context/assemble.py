@@ -129,8 +129,9 @@ def fit_recall(found: Sequence[Recalled], *, counter: tokens.Counter, room: int)
 
 def recalled_price(passage: Recalled, counter: tokens.Counter) -> int:
     """The count of a passage's line; where the text alone was counted before and is shown as it is, only its label is counted."""
-    if passage.tokens is not None and passage.text.isprintable() and "<" not in passage.text:
-        return passage.tokens + LABEL
+    known = passage.tokens is not None and passage.counted_by == counter.name
+    if known and passage.text.isprintable() and "<" not in passage.text:
+        return int(passage.tokens or 0) + LABEL
     return counter.count(blocks.recalled_line(passage)) + LINE_JOIN
 
 

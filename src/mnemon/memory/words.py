@@ -34,7 +34,7 @@ def words(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=16384)
 def normal(word: str) -> tuple[str, ...]:
     """What a word is indexed as: nothing, itself without accents and endings, or the pairs of characters of a script without spaces."""
-    folded = unicodedata.normalize("NFKD", word.casefold())
+    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", word).casefold())
     folded = "".join(c for c in folded if not unicodedata.combining(c))
     folded = "".join(WORD.findall(unicodedata.normalize("NFC", folded)))
     if CJK.search(folded):

@@ -237,14 +237,14 @@ class Sqlite:
 
     @contextlib.contextmanager
     def _look(self) -> Iterator[sqlite3.Connection]:
-        """A connection that creates no file and leaves the database's settings as they are."""
-        with translated():
-            connection = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=rw", uri=True, timeout=30)
-            try:
+        """A connection that creates no file and leaves the database's settings as they are. For commands: its errors tell all."""
+        try:
+            with contextlib.closing(sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=rw", uri=True, timeout=30)) as connection:
                 connection.execute("PRAGMA query_only = ON")
                 yield connection
-            finally:
-                connection.close()
+        except sqlite3.Error as error:
+            message = f"the database {self.path} cannot be used: {error}"
+            raise errors.StoreError(message) from error
 
     def condition(self) -> base.Condition:
         software = f"SQLite {sqlite3.sqlite_version}"

@@ -1,0 +1,87 @@
+"""Things that happen at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.http.world import CHANNEL, ID, World, background, error, path_of, text
+
+
+async def test_a_session_deleted_while_its_turn_runs(world: World) -> None:
+    """The turn ends with an answer or a clear refusal, never with a failure of ours, and the id can be used again."""
+    await world.say("Before.", "s", "chan")
+    world.model.gate.clear()
+    world.model.asked.clear()
+    async with background(world.chat("Slow.", "s")) as turn:
+        await world.model.asked.wait()
+        assert (await world.client.delete(path_of("s"))).status_code == 200
+        world.model.gate.set()
+    response = turn.result()
+    assert response.status_code in (200, 404, 409) or error(response, 503)
+    await world.say("After.", "s")
+    assert ("user", "Before.") not in await world.messages("s")
+
+
+async def test_first_turns_of_a_key_at_once_make_one_session(world: World) -> None:
+    """Parallel turns by a key that was never used share one transcript."""
+    answers = await asyncio.gather(*(world.say(f"No {n}.", key="chan") for n in range(6)))
+    (made,) = {a.headers[ID] for a in answers}
+    assert len(await world.messages(made)) == 12
+    assert await world.listed() == [made]
+
+
+async def test_two_keys_that_race_for_a_new_session(world: World) -> None:
+    """One of them gets the session, the other the conflict."""
+    answers = await asyncio.gather(*(world.chat("Hi.", "s", key) for key in ("one", "two", "one", "two")))
+    (owner,) = {a.headers[CHANNEL] for a in answers if a.status_code == 200}
+    assert sorted(a.status_code for a in answers) == [200, 200, 409, 409]
+    assert (await world.session("s"))["session_key"] == owner
+    assert len(await world.messages("s")) == 4
+
+
+async def test_a_fork_taken_while_a_turn_runs(world: World) -> None:
+    """The fork has what was committed; the turn goes on in the parent alone."""
+    await world.say("Before.", "s")
+    world.model.gate.clear()
+    world.model.asked.clear()
+    async with background(world.say("Slow.", "s")) as turn:
+        await world.model.asked.wait()
+        await world.post(f"{path_of('s')}/fork", {"id": "fork"})
+        await world.client.patch(path_of("s"), json={"title": "Renamed meanwhile"})
+        world.model.gate.set()
+    assert text(turn.result()) == "Reply 2."
+    assert len(await world.messages("fork")) == 2
+    assert len(await world.messages("s")) == 4
+    assert (await world.session("s"))["title"] == "Renamed meanwhile"
+
+
+async def test_rotating_while_a_turn_runs(world: World) -> None:
+    """`/new` by another name of the channel does not disturb the turn: its reply stays in the old transcript."""
+    old = (await world.say("Before.", key="chan")).headers[ID]
+    world.model.gate.clear()
+    world.model.asked.clear()
+    async with background(world.say("Slow.", old)) as turn:
+        await world.model.asked.wait()
+        new = (await asyncio.wait_for(world.say("/new", key="chan"), 5)).headers[ID]
+        world.model.gate.set()
+    assert turn.result().headers[ID] == old
+    assert len(await world.messages(old)) == 4
+    assert await world.messages(new) == []
+    assert (await world.say("Go on.", key="chan")).headers[ID] == new
+
+
+async def test_many_sessions_at_once_stay_apart(world: World) -> None:
+    """Forty conversations in parallel, three turns each: every prompt holds its own words only."""
+
+    async def talk(number: int) -> None:
+        for turn in range(3):
+            await world.say(f"<{number}> turn {turn}", f"s{number}", f"chan{number % 4}" if number % 2 else None)
+
+    await asyncio.gather(*(talk(n) for n in range(40)))
+    for number in range(40):
+        transcript = await world.messages(f"s{number}")
+        assert [said for _, said in transcript[::2]] == [f"<{number}> turn {turn}" for turn in range(3)]
+        assert [role for role, _ in transcript] == ["user", "assistant"] * 3
+    for request in world.model.requests:
+        own = request["messages"][-1]["content"].rsplit("<", 1)[1].split(">")[0]
+        assert all(f"<{own}>" in m["content"] for m in request["messages"][:-1] if m["role"] == "user")
