@@ -195,6 +195,8 @@ class Postgres:
                     self.connects += 1
                     self.announced.set()
                     self._listen(connection)
+                    # The end of the connection would free it too, but only a moment later.
+                    connection.execute("SELECT pg_advisory_unlock(%s)", (self.owner,))
             except psycopg.Error:
                 if not self.closing.is_set():
                     time.sleep(0.5)
