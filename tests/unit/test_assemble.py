@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mnemon.context import assemble, blocks, tokens
+from mnemon.context import assemble, blocks, exchanges, tokens
 from mnemon.context.assemble import REPLY_PRIMING, Material
 from mnemon.context.tokens import Counter, Vocabulary, message_tokens, tools_tokens
 from mnemon.core import errors
@@ -139,7 +139,7 @@ def test_never_over_the_budget(case: tuple[Material, str, int, int]) -> None:
         prompt = made(material, budget=budget, recall_tokens=recall_tokens, by=by)
     except errors.Invalid:
         own = [*(m.body for m in material.system), *(m.body for m in material.new)]
-        kept = [m.message.body for m in material.history] if assemble.continues(material.new) else []
+        kept = [m.message.body for m in material.history] if exchanges.continues(material.new) else []
         most = sum(message_tokens(counter(by), m) for m in [*own, *kept]) + tools_tokens(counter(by), material.params or {})
         assert most + message_tokens(counter(by), user(material.system_prompt or "")) + REPLY_PRIMING > budget
         return

@@ -265,7 +265,7 @@ CALLS = st.lists(st.integers(0, 3), min_size=1, max_size=12)
 @settings(max_examples=80, deadline=None)
 @given(shape=CALLS, seed=st.integers(0, 2**32), budget=st.integers(512, 3000))
 def test_an_exchange_is_never_split(shape: list[int], seed: int, budget: int) -> None:
-    """A tool call and its result, and a question and its answer, leave together or stay together; something always stays."""
+    """A tool call and its result leave together or stay together, and so do a question and its answer, unless they are all there is."""
     chance = random.Random(seed)
     live: list[StoredMessage] = []
 
@@ -291,7 +291,7 @@ def test_an_exchange_is_never_split(shape: list[int], seed: int, budget: int) ->
         assert price(live) <= int(budget * AT) or len(shape) == 1
         return
     rest = [m for m in live if m.position > found.upto]
-    assert rest[0].role == "user"
+    assert rest[0].role == "user" or (len(shape) == 1 and rest[0].role == "assistant")
     assert rest[-1] is live[-1]
     assert live[0].position <= found.upto
     assert found == plan(live, budget=budget), "the same transcript is compressed in the same way"

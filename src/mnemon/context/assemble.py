@@ -11,8 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from mnemon.context import blocks, tokens
+from mnemon.context.exchanges import continues, exchanges, units
 from mnemon.core import errors
 from mnemon.core.records import Block, Json, Message, Prompt, Recalled, StateLine, StoredMessage
+
+Unit = list[StoredMessage]
 
 REPLY_PRIMING = 3
 LINE_JOIN = 1
@@ -35,17 +38,8 @@ class Material:
 
 def assemble(material: Material, *, counter: tokens.Counter, budget: int, recall_tokens: int) -> Prompt:
     """Fit the material into the budget. Raises `Invalid` if what the client itself sent does not fit: nothing of that is ever cut."""
-    groups = exchanges(material.history)
-    kept = [groups.pop()] if groups and continues(material.new) else []
-    system = [m.body for m in material.system]
-    if material.system_prompt:
-        system.insert(0, {"role": "system", "content": material.system_prompt})
-    cost = {
-        "system": sum(tokens.message_tokens(counter, m) for m in system),
-        "tools": tokens.tools_tokens(counter, material.params or {}),
-        "new": sum(tokens.message_tokens(counter, m.body) for m in material.new),
-        "history": sum(size(counter, m) for group in kept for m in group),
-    }
+    past = Past.of(material)
+    system, cost = fixed_costs(material, past, counter)
     room = budget - REPLY_PRIMING - sum(cost.values())
     if room < 0:
         raise too_long(budget - room, budget)
@@ -53,11 +47,10 @@ def assemble(material: Material, *, counter: tokens.Counter, budget: int, recall
     room -= cost["state"]
     shown, cost["recall"] = fit_recall(material.recalled, counter=counter, room=min(recall_tokens, room))
     room -= cost["recall"]
-    while groups and (price := sum(size(counter, m) for m in groups[-1])) <= room:
-        kept.insert(0, groups.pop())
-        cost["history"] += price
-        room -= price
-    history = [m for group in kept for m in group]
+    history, dropped = past.fitted(counter=counter, room=room)
+    room += cost["history"]
+    cost["history"] = price(counter, history)
+    room -= cost["history"]
     messages = merged(system, notes) + [m.message.body for m in history] + [m.body for m in material.new]
     if shown:
         attach(messages, blocks.recall([blocks.recalled_line(r) for r in shown]))
@@ -67,8 +60,101 @@ def assemble(material: Material, *, counter: tokens.Counter, budget: int, recall
         budget=budget,
         blocks=accounts(cost, system=system, notes=notes, history=history, new=material.new, shown=shown),
         recalled=tuple(shown),
-        left_out=left_out(groups, counter, notes_dropped, len(material.recalled) - len(shown)),
+        left_out=left_out(dropped, counter, notes_dropped, len(material.recalled) - len(shown)),
     )
+
+
+def outside(material: Material, *, counter: tokens.Counter, budget: int, recall_tokens: int) -> int:
+    """The last position of the history that may not fit into the prompt, so that recall looks there; 0 if all of it fits."""
+    past = Past.of(material)
+    _, cost = fixed_costs(material, past, counter)
+    _, cost["state"], _ = fit_state(material.state, counter=counter, room=budget)
+    _, dropped = past.fitted(counter=counter, room=budget - REPLY_PRIMING - recall_tokens - sum(cost.values()))
+    return dropped[-1].position if dropped else 0
+
+
+def fixed_costs(material: Material, past: Past, counter: tokens.Counter) -> tuple[list[Json], dict[str, int]]:
+    """The system messages, and what cannot be left out, by block."""
+    system = [m.body for m in material.system]
+    if material.system_prompt:
+        system.insert(0, {"role": "system", "content": material.system_prompt})
+    cost = {
+        "system": sum(tokens.message_tokens(counter, m) for m in system),
+        "tools": tokens.tools_tokens(counter, material.params or {}),
+        "new": sum(tokens.message_tokens(counter, m.body) for m in material.new),
+        "history": price(counter, past.question) + price(counter, past.newest),
+    }
+    return system, cost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """The history in the order in which it is given up: older exchanges first, then what stands between a question and its newest step.
+
+    `question` and `newest` stay: a tool's result needs its call, and the question that led to it.
+    """
+
+    older: list[list[Unit]]
+    question: Unit
+    middle: list[Unit]
+    newest: Unit
+
+    @classmethod
+    def of(cls, material: Material) -> Past:
+        groups = [units(exchange) for exchange in exchanges(material.history)]
+        if not groups or not continues(material.new):
+            return cls(older=groups, question=[], middle=[], newest=[])
+        last = groups.pop()
+        question = last.pop(0) if last[0][0].role == "user" else []
+        newest = last.pop() if last else []
+        return cls(older=groups, question=question, middle=last, newest=newest)
+
+    def fitted(self, *, counter: tokens.Counter, room: int) -> tuple[list[StoredMessage], list[StoredMessage]]:
+        """(what stays, what goes), each in order.
+
+        Of the exchange at the edge the question and the newest steps stay, if any fit: a long run of tool calls does not vanish at once.
+        """
+        steps, room = newest_that_fit(self.middle, counter=counter, room=room)
+        kept: list[Unit] = []
+        gone = self.middle[: len(self.middle) - len(steps)]
+        for index in range(len(self.older) - 1, -1, -1):
+            exchange = self.older[index]
+            if gone or price(counter, flat(exchange)) > room:
+                edge = [] if gone else at_the_edge(exchange, counter=counter, room=room)
+                gone = [*flat_exchanges(self.older[:index]), *(u for u in exchange if u not in edge), *gone]
+                kept = [*edge, *kept]
+                break
+            room -= price(counter, flat(exchange))
+            kept = [*exchange, *kept]
+        return [*flat(kept), *self.question, *flat(steps), *self.newest], flat(gone)
+
+
+def newest_that_fit(steps: list[Unit], *, counter: tokens.Counter, room: int) -> tuple[list[Unit], int]:
+    """The newest of these units that fit, and the room that is left."""
+    first = len(steps)
+    while first and (cost := price(counter, steps[first - 1])) <= room:
+        room -= cost
+        first -= 1
+    return steps[first:], room
+
+
+def at_the_edge(exchange: list[Unit], *, counter: tokens.Counter, room: int) -> list[Unit]:
+    """What stays of an exchange that does not fit as a whole: its question and the newest steps, or nothing."""
+    question = exchange[:1] if exchange[0][0].role == "user" else []
+    steps, _ = newest_that_fit(exchange[len(question) :], counter=counter, room=room - price(counter, flat(question)))
+    return [*question, *steps] if steps else []
+
+
+def flat(pieces: Sequence[Unit]) -> list[StoredMessage]:
+    return [message for unit in pieces for message in unit]
+
+
+def flat_exchanges(groups: Sequence[list[Unit]]) -> list[Unit]:
+    return [unit for exchange in groups for unit in exchange]
+
+
+def price(counter: tokens.Counter, messages: Sequence[StoredMessage]) -> int:
+    return sum(size(counter, m) for m in messages)
 
 
 def too_long(needed: int, budget: int) -> errors.Invalid:
@@ -77,21 +163,6 @@ def too_long(needed: int, budget: int) -> errors.Invalid:
         " tools must fit; shorten them or raise the budget"
     )
     return errors.Invalid(message, code="context_length_exceeded", param="messages")
-
-
-def exchanges(history: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
-    """The transcript in pieces that stay together: a user's message with all that answers it, tool calls and results included."""
-    groups: list[list[StoredMessage]] = []
-    for message in history:
-        if not groups or message.role == "user":
-            groups.append([])
-        groups[-1].append(message)
-    return groups
-
-
-def continues(new: Sequence[Message]) -> bool:
-    """Whether the newest messages make no sense without the exchange before them: tool results, or a reply made anew."""
-    return not new or new[0].role == "tool"
 
 
 def size(counter: tokens.Counter, message: StoredMessage) -> int:
@@ -105,9 +176,9 @@ def fit_state(state: Sequence[StateLine], *, counter: tokens.Counter, room: int)
     """The notes that fit, their price, and how many were dropped; the least telling go first."""
     notes = list(state)
     while notes:
-        price = tokens.MESSAGE + counter.count(blocks.state(tuple(notes)))
-        if price <= room:
-            return notes, price, len(state) - len(notes)
+        cost = tokens.MESSAGE + counter.count(blocks.state(tuple(notes)))
+        if cost <= room:
+            return notes, cost, len(state) - len(notes)
         weakest = sorted(notes, key=lambda n: n.score)[: 1 + len(notes) // 4]
         notes = [n for n in notes if n not in weakest]
     return [], 0, len(state)
@@ -118,10 +189,10 @@ def fit_recall(found: Sequence[Recalled], *, counter: tokens.Counter, room: int)
     spent = counter.count(blocks.recall([])) + BLOCK_JOIN
     shown: list[Recalled] = []
     for passage in found:
-        price = recalled_price(passage, counter)
-        if spent + price <= room:
+        cost = recalled_price(passage, counter)
+        if spent + cost <= room:
             shown.append(passage)
-            spent += price
+            spent += cost
     if not shown:
         return [], 0
     return sorted(shown, key=lambda r: (r.at, r.position)), spent
@@ -188,10 +259,9 @@ def accounts(
     )
 
 
-def left_out(groups: list[list[StoredMessage]], counter: tokens.Counter, notes: int, passages: int) -> tuple[Json, ...]:
+def left_out(messages: list[StoredMessage], counter: tokens.Counter, notes: int, passages: int) -> tuple[Json, ...]:
     found: list[Json] = []
-    if groups:
-        messages = [m for group in groups for m in group]
+    if messages:
         found.append(
             {
                 "block": "history",

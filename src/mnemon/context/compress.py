@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mnemon.context import blocks, tokens
-from mnemon.context.assemble import exchanges, size
+from mnemon.context.assemble import size
+from mnemon.context.exchanges import exchanges, units
 from mnemon.core.records import StateLine, StoredMessage
 
 VERSION = 1
@@ -62,6 +63,8 @@ def plan(
     if sum(size(counter, m) for m in live) <= threshold:
         return None
     groups = exchanges(live)
+    if len(groups) == 1 and not live[-1].message.calls and any(m.role == "tool" for m in live):
+        groups = units(groups[0])  # one exchange of many tool calls: its older steps may go
     room = int(threshold * KEPT_SHARE) - sum(size(counter, m) for m in groups[-1])
     keep = 1
     while keep < len(groups) and (price := sum(size(counter, m) for m in groups[-keep - 1])) <= room:

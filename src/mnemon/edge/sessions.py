@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mnemon.core import errors, ids
-from mnemon.core.records import Effective, Identity, Json, Message, TurnRequest
+from mnemon.core.records import Effective, Json, Message, TurnRequest
 from mnemon.edge import errors as edge_errors
 from mnemon.edge import identity as identities
 from mnemon.edge import render, schemas, sse
@@ -165,6 +166,8 @@ async def messages(request: Request) -> Response:
     order = query.get("order", "oldest")
     if order not in ("oldest", "latest"):
         raise schemas.wrong("order", "must be oldest or latest")
+    if branch and order == "latest":
+        raise schemas.wrong("order", "must be oldest for an old branch", code="unsupported_parameter")
 
     def work(tx: Tx) -> tuple[str, list[Any]]:
         lineage = Sessions(tx, tenant).lineage_of(session_id)
@@ -314,10 +317,12 @@ def session_turn(app: Services, request: Request, body: Json, *, stream: bool) -
     rest = {k: v for k, v in body.items() if k not in ("message", "input", "system_message", "instructions", "stream")}
     params = schemas.checked(rest)
     identity = identities.read(request, open_webui=app.open_webui, user=params.get("user"))
-    named = Identity(**{"session_key": identity.session_key, **identity.where(), "session_id": path_value(request, "session_id")})
+    session_id = path_value(request, "session_id")
+    if identity.session_id not in (None, session_id):
+        raise schemas.wrong(identities.SESSION_ID, "names another session than the path", code="invalid_session_id")
     return TurnRequest(
         tenant=request.state.tenant,
-        identity=named,
+        identity=replace(identity, session_id=session_id),
         messages=tuple(spoken),
         model=params.pop("model", app.names.shown),
         stream=stream,

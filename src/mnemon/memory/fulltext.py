@@ -38,10 +38,13 @@ class FullText:
         if not asked:
             return []
         index = await self._current(query)
-        scores = index.search(asked, lineage=query.lineage, live=query.live, most=MOST)
-        if not scores:
-            return []
-        return await self.driver.read(lambda tx: Passages(tx, query.tenant, query.scope).texts(scores))
+        while scores := index.search(asked, lineage=query.lineage, live=query.live, most=MOST):
+            found = await self.driver.read(partial(fetch, query=query, scores=scores))
+            gone = scores.keys() - found.keys()
+            index.gone.update(gone)
+            if not gone:  # else others may take their places
+                return sorted(found.values(), key=lambda r: (-r.score, -r.at, -r.position))
+        return []
 
     async def _current(self, query: Query) -> Index:
         """The scope's index, with everything that was committed when this turn began."""
@@ -71,6 +74,10 @@ class FullText:
             for passage in pieces:
                 number += 1
                 index.add(Entry(number=number, words=passage.words, lineage=learned.lineage, position=position))
+
+
+def fetch(tx: Tx, *, query: Query, scores: dict[int, float]) -> dict[int, Recalled]:
+    return Passages(tx, query.tenant, query.scope).texts(scores)
 
 
 def load(tx: Tx, *, query: Query, after: int) -> list[Entry]:

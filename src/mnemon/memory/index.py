@@ -1,6 +1,7 @@
 """An inverted index of one scope, in memory: built from the database when the scope is first used, kept up with it afterwards.
 
-It holds no text, only which words stand in which passage. It may know passages that were deleted since; whoever fetches them finds nothing.
+It holds no text, only which words stand in which passage. It may know passages that were deleted since; whoever fetches them finds nothing
+and says so (`gone`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class Index:
         self.lengths = array("H")
         self.postings: dict[str, array[int]] = {}
         self.total_length = 0
+        self.gone: set[int] = set()
 
     @property
     def last(self) -> int:
@@ -68,9 +70,9 @@ class Index:
             for ordinal in self.postings[word][-POSTINGS_SCORED:]:
                 length = 1 + K1 * (1 - B + B * self.lengths[ordinal] / average)
                 scores[ordinal] = scores.get(ordinal, 0.0) + weight / length
-        lineages, positions = self.lineages, self.positions
-        shown = ((s, o) for o, s in scores.items() if lineages[o] != lineage or positions[o] <= live)
-        return {self.numbers[o]: s for s, o in nlargest(most, shown)}
+        lineages, positions, numbers, gone = self.lineages, self.positions, self.numbers, self.gone
+        shown = ((s, o) for o, s in scores.items() if (lineages[o] != lineage or positions[o] <= live) and numbers[o] not in gone)
+        return {numbers[o]: s for s, o in nlargest(most, shown)}
 
 
 class Indexes:
@@ -83,11 +85,15 @@ class Indexes:
     def get(self, scope: int) -> Index:
         index = self.indexes.get(scope)
         if index is None:
+            self._make_room()
             index = self.indexes[scope] = Index()
         self.indexes.move_to_end(scope)
-        while len(self.indexes) > 1 and sum(len(i.numbers) for i in self.indexes.values()) > self.most:
-            self.indexes.popitem(last=False)
         return index
+
+    def _make_room(self) -> None:
+        total = sum(len(i.numbers) for i in self.indexes.values())
+        while self.indexes and total > self.most:
+            total -= len(self.indexes.popitem(last=False)[1].numbers)
 
     def known(self, scope: int) -> Index | None:
         return self.indexes.get(scope)

@@ -66,11 +66,11 @@ class Passages:
         rows = self.tx.all("passages_since", **self.key, number=number, limit=limit)
         return [Entry(**{name: row[name] for name in Entry.__dataclass_fields__}) for row in rows]
 
-    def texts(self, scores: dict[int, float]) -> list[Recalled]:
-        """The passages with these numbers, best score first. What was deleted or moved to an old branch since is left out."""
+    def texts(self, scores: dict[int, float]) -> dict[int, Recalled]:
+        """The passages with these numbers, by number. What was deleted or moved to an old branch since is left out."""
         numbers = msgspec.json.encode(list(scores)).decode()
         rows = self.tx.all("passages_texts", **self.key, numbers=numbers)
-        return sorted((recalled(row, scores[row["number"]]) for row in rows), key=lambda r: (-r.score, -r.at, -r.position))
+        return {row["number"]: recalled(row, scores[row["number"]]) for row in rows}
 
 
 def recalled(row: Row, score: float) -> Recalled:

@@ -205,6 +205,7 @@ class Sessions:
             raise missing(session_id)
         self.tx.run("sessions_orphan", tenant=self.tenant, lineage=lineage.id)
         self.tx.run("lineages_drop", tenant=self.tenant, lineage=lineage.id)
+        self.tx.run("scopes_drop", tenant=self.tenant, scope=lineage.scope)
 
     def fork(self, source: Lineage, new: NewSession, *, at: float) -> Lineage:
         """A new lineage with the messages copied. Without a key it is a scope of its own."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from mnemon.context import assemble
+from mnemon.context.exchanges import completed
 from mnemon.core.records import Prompt, Recalled
 from mnemon.memory.base import Query
 from mnemon.turn.parts import Parts
@@ -13,31 +15,37 @@ from mnemon.turn.resolve import Begun
 
 async def prompt_for(parts: Parts, begun: Begun) -> Prompt:
     """What is sent for this turn. Raises `Invalid` if the client's own words do not fit the budget."""
+    counter, budget, allowance = parts.counter, parts.limits.budget, parts.limits.recall_tokens
     material = assemble.Material(
         system_prompt=begun.lineage.system_prompt if begun.lineage else None,
         system=begun.request.system(),
         state=begun.state,
-        history=begun.history,
+        history=completed(begun.history, begun.new),
         new=begun.new,
-        recalled=await recall(parts, begun),
         params=begun.request.params,
     )
-    limits = parts.limits
-    if not parts.counter.loaded and assemble.roughly(material) > limits.budget // 2:
-        await asyncio.to_thread(parts.counter.ready)
-    return assemble.assemble(material, counter=parts.counter, budget=limits.budget, recall_tokens=limits.recall_tokens)
+    if not counter.loaded and assemble.roughly(material) > (budget - allowance) // 2:
+        await asyncio.to_thread(counter.ready)
+    if begun.scopes:
+        left_out = assemble.outside(material, counter=counter, budget=budget, recall_tokens=allowance)
+        found = await recall(parts, begun, live=max(begun.compacted_to, left_out))
+        material = replace(material, recalled=found)
+    return assemble.assemble(material, counter=counter, budget=budget, recall_tokens=allowance)
 
 
-async def recall(parts: Parts, begun: Begun) -> list[Recalled]:
+async def recall(parts: Parts, begun: Begun, *, live: int) -> list[Recalled]:
+    """What was said up to position `live` of this conversation, or elsewhere in its scope, and may help now."""
     found: list[Recalled] = []
     asked = newest_user_text(begun)
-    for scope, size in begun.scopes if asked else ():
+    for place in begun.scopes if asked else ():
+        if place.only_this and not live:
+            continue  # the prompt holds all there is
         query = Query(
             tenant=begun.request.tenant,
-            scope=scope,
-            size=size,
+            scope=place.scope,
+            size=place.size,
             lineage=begun.lineage.id if begun.lineage else 0,
-            live=begun.compacted_to,
+            live=live,
             text=asked,
             identity=begun.request.identity,
         )
@@ -45,7 +53,7 @@ async def recall(parts: Parts, begun: Begun) -> list[Recalled]:
     if not found:
         return found
     # A fork copies messages: what stands in the prompt, or was found already, is not shown a second time.
-    shown = {m.text.strip() for m in begun.history} | {m.text.strip() for m in begun.new}
+    shown = {m.text.strip() for m in begun.history if m.position > live} | {m.text.strip() for m in begun.new}
     return list({r.text: r for r in found if r.text not in shown}.values())
 
 

@@ -20,6 +20,15 @@ from mnemon.turn import reconcile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A scope to recall from, how many passages it has, and whether they are all of this very conversation."""
+
+    scope: int
+    size: int
+    only_this: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
     """A turn that may go on: everything the prompt is made from, and what the commit must know."""
 
@@ -29,8 +38,7 @@ class Begun:
     lineage: Lineage | None = None
     lease: str | None = None
     token: str = ""
-    scopes: tuple[tuple[int, int], ...] = ()
-    """Where to recall from: (scope, how many passages it has)."""
+    scopes: tuple[Place, ...] = ()
     state: tuple[StateLine, ...] = ()
     compacted_to: int = 0
     history: list[StoredMessage] = field(default_factory=list)
@@ -41,11 +49,6 @@ class Begun:
     @property
     def next_position(self) -> int:
         return self.lineage.next_position if self.lineage else 1
-
-    @property
-    def recalls(self) -> bool:
-        """Whether the scope may hold anything that is not in the live transcript."""
-        return bool(self.scopes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +71,10 @@ def begin(tx: Tx, request: TurnRequest, *, owner: int, token: str, ours: Contain
         known = records.find(request.idempotency, now=now)
         if isinstance(known, Record):
             return known
-        if known is not None:
+        if known is not None and known != owner:
             return Elsewhere()
+        if known is not None:  # ours, but no turn of ours runs with it (that one would have been joined): it could not be given back
+            records.give_up(request.idempotency, owner=owner)
     lease = None if request.stateless else lease_name(Sessions(tx, request.tenant), request)
     if lease is not None and not Leases(tx, request.tenant).take(lease, owner=owner, token=token, ours=ours):
         return Busy()
@@ -138,7 +143,7 @@ def first_turn(sessions: Sessions, request: TurnRequest, *, lease: str, token: s
         session_key=identity.session_key,
         lease=lease,
         token=token,
-        scopes=(scope,) if scope else (),
+        scopes=(Place(scope=scope[0], size=scope[1]),) if scope else (),
         new=request.spoken(),
     )
 
@@ -160,7 +165,7 @@ def next_turn(tx: Tx, sessions: Sessions, request: TurnRequest, *, lineage: Line
         lineage=lineage,
         lease=lineage.root,
         token=token,
-        scopes=scopes_of(sessions, request, lineage, compacted=upto > 0),
+        scopes=scopes_of(sessions, request, lineage),
         state=state,
         compacted_to=upto,
         history=history,
@@ -170,16 +175,15 @@ def next_turn(tx: Tx, sessions: Sessions, request: TurnRequest, *, lineage: Line
     )
 
 
-def scopes_of(sessions: Sessions, request: TurnRequest, lineage: Lineage, *, compacted: bool) -> tuple[tuple[int, int], ...]:
-    """Where to recall from: nowhere while the prompt holds all there is; both places while a session is about to bind to a key."""
+def scopes_of(sessions: Sessions, request: TurnRequest, lineage: Lineage) -> tuple[Place, ...]:
+    """Where to recall from: the lineage's scope, and the key's while the session is about to bind to it."""
     key = request.identity.session_key
-    found = []
-    if compacted or (lineage.session_key is not None and sessions.shared(lineage.scope, lineage.id)):
-        found.append((lineage.scope, lineage.scope_size))
+    shared = lineage.session_key is not None and sessions.shared(lineage.scope, lineage.id)
+    found = [Place(scope=lineage.scope, size=lineage.scope_size, only_this=not shared)]
     if key is not None and lineage.session_key is None:
         scope = sessions.existing_scope(key)
         if scope:
-            found.append(scope)
+            found.append(Place(scope=scope[0], size=scope[1]))
     return tuple(found)
 
 

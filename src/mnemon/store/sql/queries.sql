@@ -52,7 +52,7 @@ DELETE FROM idempotency WHERE slot = :slot;
 DELETE FROM idempotency WHERE slot = :slot AND owner = :owner;
 
 -- name: idempotency_expire
-DELETE FROM idempotency WHERE at < :before AND owner IS NULL;
+DELETE FROM idempotency WHERE at < :before;
 
 -- name: frames_add
 INSERT INTO frames (slot, number, data) VALUES (:slot, :number, :data);
@@ -74,6 +74,9 @@ ON CONFLICT (tenant, kind, name) DO UPDATE SET name = excluded.name RETURNING id
 
 -- name: scopes_grow
 UPDATE scopes SET passages = passages + :more WHERE id = :scope AND tenant = :tenant RETURNING passages;
+
+-- name: scopes_drop
+DELETE FROM scopes WHERE id = :scope AND tenant = :tenant AND kind = 'lineage';
 
 -- name: scopes_busy
 SELECT 1 AS yes FROM lineages WHERE scope = :scope AND tenant = :tenant AND id <> :lineage LIMIT 1;

@@ -1,0 +1,58 @@
+"""Exchanges and their units."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mnemon.context.exchanges import NO_RESULT, completed, exchanges, units
+from mnemon.core.records import Message, StoredMessage
+
+
+def said(position: int, body: dict[str, Any]) -> StoredMessage:
+    """A stored message."""
+    return StoredMessage(message=Message(body), position=position, at=0.0, session_id="s")
+
+
+def call(position: int, *names: str) -> StoredMessage:
+    """The assistant calls tools."""
+    calls = [{"id": name, "type": "function", "function": {"name": "f", "arguments": "{}"}} for name in names]
+    return said(position, {"role": "assistant", "content": None, "tool_calls": calls})
+
+
+def result(position: int, name: str) -> StoredMessage:
+    """A tool's answer."""
+    return said(position, {"role": "tool", "tool_call_id": name, "content": "done"})
+
+
+def user(position: int) -> StoredMessage:
+    """A question."""
+    return said(position, {"role": "user", "content": "question"})
+
+
+def test_units_keep_a_call_with_its_results() -> None:
+    """Each message of the assistant is a unit with the results of its calls; the question stands alone."""
+    history = [
+        user(1),
+        call(2, "a", "b"),
+        result(3, "a"),
+        result(4, "b"),
+        call(5, "c"),
+        result(6, "c"),
+        said(7, {"role": "assistant", "content": "x"}),
+    ]
+    (exchange,) = exchanges(history)
+    assert [[m.position for m in unit] for unit in units(exchange)] == [[1], [2, 3, 4], [5, 6], [7]]
+
+
+def test_an_abandoned_call_gets_a_stand_in() -> None:
+    """A call that was never answered is followed by a result that says so, before the next message."""
+    history = [user(1), call(2, "a", "b"), result(3, "a"), user(4)]
+    shown = [(m.role, m.message.body.get("tool_call_id")) for m in completed(history, [])]
+    assert shown == [("user", None), ("assistant", None), ("tool", "a"), ("tool", "b"), ("user", None)]
+    assert completed(history, [])[3].text == NO_RESULT
+
+
+def test_a_call_that_is_answered_now_needs_none() -> None:
+    """A result among the new messages counts; the history stays as it is."""
+    history = [user(1), call(2, "a")]
+    assert completed(history, [Message({"role": "tool", "tool_call_id": "a", "content": "now"})]) == history
