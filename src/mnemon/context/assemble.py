@@ -69,7 +69,8 @@ def outside(material: Material, *, counter: tokens.Counter, budget: int, recall_
     past = Past.of(material)
     _, cost = fixed_costs(material, past, counter)
     _, cost["state"], _ = fit_state(material.state, counter=counter, room=budget)
-    _, dropped = past.fitted(counter=counter, room=budget - REPLY_PRIMING - recall_tokens - sum(cost.values()))
+    room = budget - REPLY_PRIMING - recall_tokens - sum(cost.values())
+    _, dropped = past.fitted(counter=counter, room=room)
     return dropped[-1].position if dropped else 0
 
 
@@ -114,6 +115,9 @@ class Past:
 
         Of the exchange at the edge the question and the newest steps stay, if any fit: a long run of tool calls does not vanish at once.
         """
+        everything = [*flat(flat_exchanges(self.older)), *self.question, *flat(self.middle), *self.newest]
+        if price(counter, everything) - price(counter, self.question) - price(counter, self.newest) <= room:
+            return everything, []
         steps, room = newest_that_fit(self.middle, counter=counter, room=room)
         kept: list[Unit] = []
         gone = self.middle[: len(self.middle) - len(steps)]

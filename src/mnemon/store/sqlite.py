@@ -27,6 +27,7 @@ Result = tuple[Any, BaseException | None]
 
 READERS = 4
 LARGEST_BATCH = 64
+CACHE_KIB = 8192
 
 
 class SqliteTx:
@@ -133,6 +134,7 @@ class Sqlite:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         return connection
 
     async def close(self) -> None:
