@@ -14,7 +14,6 @@ from typing import cast
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.middleware.cors import CORSMiddleware
 
 from mnemon.config import SettingError, Settings
 from mnemon.context.tokens import Counter
@@ -24,8 +23,8 @@ from mnemon.core.clock import Clock
 from mnemon.core.metrics import Metrics
 from mnemon.core.version import __version__
 from mnemon.edge import errors as edge_errors
-from mnemon.edge import identity
 from mnemon.edge.auth import Keyring
+from mnemon.edge.cors import EXPOSED, METHODS, Cors
 from mnemon.edge.gateway import Gateway
 from mnemon.edge.routes import routes
 from mnemon.edge.services import Services
@@ -43,7 +42,6 @@ log = logging.getLogger("mnemon")
 
 STOP_PATIENCE = 8.0
 SWEEP_SECONDS = 600
-OWN_HEADERS = [*identity.HEADERS.values(), identity.RECEIPT, identity.REPLAYED]
 KEY_FILE = "api_key"
 TENANT = "default"
 
@@ -58,7 +56,7 @@ def open_driver(settings: Settings) -> Driver:
     try:
         postgres = importlib.import_module("mnemon.store.postgres")
     except ImportError:
-        message = "MNEMON_DATABASE_URL names PostgreSQL, whose driver is not installed: pip install 'mnemon-server[postgres]'"
+        message = "MNEMON_DATABASE_URL names PostgreSQL, whose driver is not installed: pip install '.[postgres]'"
         raise SettingError(message) from None
     return cast("Driver", postgres.Postgres(url, owner=owner))
 
@@ -73,17 +71,22 @@ def open_memory(settings: Settings, driver: Driver) -> Memory:
     return Nothing() if settings.memory_provider == "none" else FullText(driver)
 
 
-def first_key(data_dir: Path) -> tuple[str, bool]:
-    """The key kept in the data directory, made if it is not there: (key, whether it was made now)."""
+def first_key(data_dir: Path) -> str:
+    """The key kept in the data directory, made if it is not there."""
     path = data_dir / KEY_FILE
     with contextlib.suppress(FileNotFoundError):
-        return path.read_text().strip(), False
+        kept = path.read_text().strip()
+        if kept:  # else a start was killed while it wrote it
+            return kept
     data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     secret = ids.api_key()
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "w") as file:
+    new = path.with_suffix(".new")
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(secret + "\n")
-    return secret, True
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+    return secret
 
 
 async def fixed_keys(settings: Settings, driver: Driver) -> list[keys.ApiKey]:
@@ -93,7 +96,7 @@ async def fixed_keys(settings: Settings, driver: Driver) -> list[keys.ApiKey]:
         made = (settings.data_dir / KEY_FILE).exists()
         known = await driver.read(keys.everyone)
         if made or not any(key.revoked_at is None for key in known):
-            secret, _ = first_key(settings.data_dir)
+            secret = first_key(settings.data_dir)
     return [keys.ApiKey(name=TENANT, tenant=TENANT, hash=keys.hashed(secret))] if secret else []
 
 
@@ -161,12 +164,7 @@ def middleware(settings: Settings, keyring: Keyring, metrics: Metrics) -> list[M
     if not settings.cors_origins:
         return [gateway]
     cors = Middleware(
-        CORSMiddleware,
-        allow_origins=list(settings.cors_origins),
-        allow_methods=["GET", "POST", "PATCH", "DELETE", "OPTIONS"],
-        allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", "X-Mnemon-If-Busy", *OWN_HEADERS],
-        expose_headers=[*OWN_HEADERS, "Retry-After", "X-Request-Id"],
-        max_age=600,
+        Cors, allow_origins=list(settings.cors_origins), allow_methods=METHODS, allow_headers=["*"], expose_headers=EXPOSED, max_age=600
     )
     return [cors, gateway]
 

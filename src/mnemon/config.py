@@ -152,7 +152,12 @@ def database(text: str) -> str:
 
 
 def origins(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+    found = tuple(part.strip().rstrip("/") for part in text.split(",") if part.strip())
+    for origin in found:
+        parts = urlsplit(origin)
+        if origin != "*" and (parts.scheme not in ("http", "https") or origin != f"{parts.scheme}://{parts.netloc}" or ";" in origin):
+            raise ValueError("a comma list of origins such as https://app.example")
+    return found
 
 
 def zone(text: str) -> str:

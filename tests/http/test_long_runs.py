@@ -103,3 +103,49 @@ async def test_the_title_goes_with_the_tip(tmp_path: Path) -> None:
         (row,) = (await world.get("/api/sessions"))["data"]
         assert row["id"] != "s"
         assert row["title"] == "The harbour"
+
+
+async def test_a_stream_that_was_lost_is_not_spliced(tmp_path: Path) -> None:
+    """`Last-Event-ID` with a key that belongs to no finished or running turn is refused before any model call."""
+    async with running(tmp_path) as world:
+        headers = {"Idempotency-Key": "k", "Last-Event-ID": "7"}
+        worlds.error(await world.chat("hello", "s", headers=headers, stream=True), 409, "stream_lost")
+        assert world.model.requests == []
+        await world.stream("hello", "s", headers={"Idempotency-Key": "k"})
+        answer = await world.chat("hello", "s", headers={"Idempotency-Key": "k", "Last-Event-ID": "99"}, stream=True)
+        worlds.error(answer, 400, "invalid_last_event_id")
+
+
+async def test_a_window_may_be_regenerated(tmp_path: Path) -> None:
+    """A client that sends only the end of its history and asks again keeps what came before."""
+    async with running(tmp_path) as world:
+        for n in (1, 2, 3):
+            await world.say(f"question {n}", "s")
+        window = [
+            {"role": "user", "content": "question 2"},
+            {"role": "assistant", "content": "Reply 2."},
+            {"role": "user", "content": "question 3"},
+        ]
+        await world.say([{"role": role, "content": content} for role, content in window], "s")
+        said = [content for _, content in await world.messages("s")]
+        assert said == ["question 1", "Reply 1.", "question 2", "Reply 2.", "question 3", "Reply 4."]
+
+
+async def test_a_tool_result_is_given_once(tmp_path: Path) -> None:
+    """The same result sent again, without its history, answers nothing and is refused."""
+    async with running(tmp_path) as world:
+        world.model.script.append(call("c1"))
+        await world.say("Look.", "s", tools=TOOLS)
+        result = [{"role": "tool", "tool_call_id": "c1", "content": "found"}]
+        await world.say(result, "s", tools=TOOLS)
+        worlds.error(await world.chat(result, "s", tools=TOOLS), 400, "unknown_tool_call")
+        assert len(await world.messages("s")) == 4
+
+
+async def test_a_message_of_megabytes_is_refused_soon(tmp_path: Path) -> None:
+    """Nine megabytes for a budget of sixteen thousand tokens: 400 at once, while others are served."""
+    async with running(tmp_path) as world:
+        await world.say("hello", "s", "k")
+        started = asyncio.get_running_loop().time()
+        worlds.error(await world.chat("all work and no play " * 450_000, "t", "k"), 400, "context_length_exceeded")
+        assert asyncio.get_running_loop().time() - started < 5

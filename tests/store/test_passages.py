@@ -71,15 +71,15 @@ async def test_the_best_comes_first(store: Store) -> None:
     assert scores == sorted(scores, reverse=True)
 
 
-async def test_the_assistant_is_remembered_tools_are_not(store: Store) -> None:
-    """What the model said is found like what the user said; results of tools and calls are not."""
+async def test_everybody_in_a_transcript_is_remembered(store: Store) -> None:
+    """What the model said and what a tool found is found like what the user said."""
 
     def work(talk: Talk) -> None:
         talk.begin("s")
         talk.say("s", "zebra?", assistant("A zebra.", "c1"), {"role": "tool", "tool_call_id": "c1", "content": "zebra, says the tool"})
 
     await store.write(work)
-    assert sorted(await store.found("s", "zebra")) == ["A zebra.", "zebra?"]
+    assert sorted(await store.found("s", "zebra")) == ["A zebra.", "zebra, says the tool", "zebra?"]
 
 
 async def test_the_middle_of_a_long_message(store: Store) -> None:

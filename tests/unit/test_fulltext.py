@@ -69,9 +69,9 @@ def test_what_has_no_words_has_no_passage(text: str) -> None:
     assert plan(text) == []
 
 
-def test_only_people_and_the_model_are_remembered() -> None:
-    """User's and assistant's messages are planned, one plan for each message; system text and tool results are not."""
+def test_what_was_said_and_found_out_is_remembered() -> None:
+    """User's and assistant's messages and tool results are planned, one plan for each message; system text is not."""
     said = [Message({"role": role, "content": "the zebra"}) for role in ("user", "assistant", "system", "developer", "tool")]
     memory = FullText(None)  # type: ignore[arg-type]  # planning asks no driver
-    assert [bool(p) for p in memory.prepare(said)] == [True, True, False, False, False]
+    assert [bool(p) for p in memory.prepare(said)] == [True, True, False, False, True]
     assert len(Nothing().prepare(said)) == len(said)

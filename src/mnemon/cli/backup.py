@@ -70,7 +70,7 @@ def restore(file: Path, **flags: Any) -> None:
         driver = embedded(settings, 'pg_restore --clean --if-exists --dbname="$MNEMON_DATABASE_URL" FILE')
         unused(driver)
         pending = usable(driver, file)
-        driver.path.parent.mkdir(parents=True, exist_ok=True)
+        driver.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with copied(Sqlite(file, owner=0), driver.path) as copy:
             unused(driver)
             give(copy, driver.path if driver.path.exists() else driver.path.parent)

@@ -21,6 +21,7 @@ from mnemon.core import errors
 from mnemon.store import keys
 from mnemon.store.base import Driver
 from mnemon.store.sqlite import Sqlite
+from mnemon.turn.pipeline import cause_of
 
 LEAST_FREE = 100 * 2**20
 PATIENCE = 10.0
@@ -151,7 +152,7 @@ async def model(settings: Settings) -> Finding:
     except errors.ModelDenied as error:
         return Finding(subject, well=False, text=f"{url} does not accept the key: set MNEMON_UPSTREAM_KEY ({error.message})")
     except errors.MnemonError as error:
-        return Finding(subject, well=False, text=f"{url}/models: {error.message} Is MNEMON_UPSTREAM_URL right?")
+        return Finding(subject, well=False, text=f"{url}/models: {error.message} ({cause_of(error)}) Is MNEMON_UPSTREAM_URL right?")
     if not settings.upstream_model and not offered:
         return Finding(subject, well=False, text=f"{url} answers but lists no model: set MNEMON_UPSTREAM_MODEL")
     used = settings.upstream_model or offered[0]

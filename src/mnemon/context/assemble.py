@@ -64,6 +64,15 @@ def assemble(material: Material, *, counter: tokens.Counter, budget: int, recall
     )
 
 
+def check(material: Material, *, counter: tokens.Counter, budget: int) -> None:
+    """Raise `Invalid` if what the client itself sent does not fit, before anything else is done for it."""
+    if not counter.exact and (length := sum(len(m.text) for m in material.new) // 4) > budget:
+        raise too_long(length, budget)  # no estimate is below a quarter of the characters: there is no need to count
+    _, cost = fixed_costs(material, Past.of(material), counter)
+    if (needed := REPLY_PRIMING + sum(cost.values())) > budget:
+        raise too_long(needed, budget)
+
+
 def outside(material: Material, *, counter: tokens.Counter, budget: int, recall_tokens: int) -> int:
     """The last position of the history that may not fit into the prompt, so that recall looks there; 0 if all of it fits."""
     past = Past.of(material)

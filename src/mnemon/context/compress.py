@@ -15,8 +15,6 @@ from mnemon.context.assemble import size
 from mnemon.context.exchanges import exchanges, units
 from mnemon.core.records import StateLine, StoredMessage
 
-VERSION = 1
-
 KEPT_SHARE = 0.4  # of the threshold: far enough below it that the next compression is many turns away
 STATE_SHARE = 0.12  # of the budget
 LONGEST_NOTE = 400

@@ -7,7 +7,7 @@ server needs to know about it is derived here and nowhere else.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 Json = dict[str, Any]
@@ -199,6 +199,7 @@ class TurnRequest:
     must_exist: bool = False
     source: str = "api"
     background: bool = False
+    resume_after: int = 0
 
     @property
     def stateless(self) -> bool:
@@ -210,9 +211,6 @@ class TurnRequest:
     def spoken(self) -> tuple[Message, ...]:
         """What belongs into a transcript: everything but system text, which holds for this request only."""
         return tuple(m for m in self.messages if m.role not in ("system", "developer"))
-
-    def with_identity(self, identity: Identity) -> TurnRequest:
-        return replace(self, identity=identity)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

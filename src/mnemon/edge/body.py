@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from mnemon.core import errors
 LARGEST = 10 * 1000 * 1000
 SILENCE = 30.0
 DEEPEST = 128
+BRACKETS = re.compile(rb'"(?:[^"\\\\]|\\\\.)*+"|([\[\]{}])', re.DOTALL)
 
 Json = dict[str, Any]
 
@@ -77,21 +79,13 @@ def parse(raw: bytes) -> Json:
 def check_depth(raw: bytes) -> None:
     """Refuse nesting that no honest request has, before a recursive parser meets it. Brackets inside strings do not count."""
     depth = 0
-    inside = escaped = False
-    for byte in raw:
-        if escaped:
-            escaped = False
-        elif inside:
-            escaped = byte == 0x5C
-            inside = byte != 0x22
-        elif byte == 0x22:
-            inside = True
-        elif byte in b"[{":
-            depth += 1
-            if depth > DEEPEST:
-                raise too_deep()
-        elif byte in b"]}":
-            depth -= 1
+    for found in BRACKETS.finditer(raw):
+        opened = found[1]
+        if opened is None:
+            continue
+        depth += 1 if opened in b"[{" else -1
+        if depth > DEEPEST:
+            raise too_deep()
 
 
 def too_deep() -> errors.Invalid:

@@ -87,8 +87,9 @@ def turn_request(app: Services, request: Request, body: Json) -> TurnRequest:
         params=params,
         idempotency=idempotency_of(request, body),
         reject_if_busy=if_busy(request),
+        resume_after=last_event_id(request),
         whole_history=app.open_webui and openwebui.chat(request),
-        background=openwebui.background(spoken, known=app.open_webui),
+        background=openwebui.background(spoken, known=app.open_webui and openwebui.talking(request)),
     )
 
 
@@ -103,8 +104,7 @@ async def completions(request: Request) -> Response:
     app = services(request)
     body = await read_object(request)
     turn = turn_request(app, request, body)
-    after = last_event_id(request)
-    await app.names.upstream(turn.model)
+    app.names.check(turn.model)
     options = turn.params.get("stream_options") or {}
     wire = ChatWire(model=turn.model, created=int(app.clock()), include_usage=options.get("include_usage") is True)
     running, joined = app.turns.start(turn, wire)
@@ -113,7 +113,7 @@ async def completions(request: Request) -> Response:
         return identities.echo(turn.identity, watched.effective, replayed=joined or watched.replayed)
 
     if turn.stream:
-        return render.Stream(running, headers, after=after, leave_cancels=turn.stateless)
+        return render.Stream(running, headers, after=turn.resume_after, leave_cancels=turn.stateless)
     return render.Whole(running, headers, leave_cancels=turn.stateless)
 
 

@@ -46,6 +46,10 @@ async def once(app: Services, request: Request, body: dict[str, Any], work: Call
         known = records.find(wanted, now=now) if wanted else None
         if isinstance(known, Record):
             return msgspec.json.decode(known.body), True
+        if wanted and not records.begin(wanted, owner=app.driver.owner, now=now):
+            known = records.find(wanted, now=now)  # another server was quicker; its transaction has ended by now
+            if isinstance(known, Record):
+                return msgspec.json.decode(known.body), True
         made = work(tx)
         if wanted:
             records.finish(wanted, Record(headers={}, body=msgspec.json.encode(made)), lineage=None, now=now)

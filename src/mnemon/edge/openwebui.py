@@ -10,8 +10,8 @@ from starlette.requests import Request
 from mnemon.core.records import Message
 
 TASK = "### Task:"
-# The headings of its default prompts; one of them must stand beside the first where the setting does not say that Open WebUI is talking.
-HEADINGS = re.compile(r"^(### (Guidelines|Output|Chat History|Examples?|Instructions):|<chat_history>)", re.MULTILINE)
+# Its default prompts also quote the chat; elsewhere a heading alone may be anybody's.
+HISTORY = re.compile(r"^(### Chat History:|<chat_history>)", re.MULTILINE)
 
 
 def chat(request: Request) -> bool:
@@ -19,7 +19,12 @@ def chat(request: Request) -> bool:
     return bool(request.headers.get("x-openwebui-chat-id", "").strip())
 
 
+def talking(request: Request) -> bool:
+    """Whether Open WebUI sent this at all: it forwards who is asking with every request."""
+    return any(name.startswith(b"x-openwebui-") for name, _ in request.scope["headers"])
+
+
 def background(messages: Sequence[Message], *, known: bool) -> bool:
     """Whether this is one of its own errands: never part of a transcript or a memory."""
     text = next((m.text for m in reversed(messages) if m.role == "user"), "").lstrip()
-    return text.startswith(TASK) and (known or HEADINGS.search(text) is not None)
+    return text.startswith(TASK) and (known or HISTORY.search(text) is not None)

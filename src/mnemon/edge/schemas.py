@@ -150,8 +150,11 @@ def refuse_what_we_cannot_do(params: Json) -> None:
     for old, new in (("functions", "tools"), ("function_call", "tool_choice")):
         if params.get(old) is not None:
             raise wrong(old, f"is the old form, which is not supported; use {new}", code="unsupported_parameter")
-    if params.get("stream_options") is not None and not params.get("stream"):
+    options = params.get("stream_options")
+    if options is not None and not params.get("stream"):
         raise wrong("stream_options", "goes with stream: true only")
+    if options is not None and not isinstance(options.get("include_usage", False), bool | None):
+        raise wrong("stream_options.include_usage", "must be true or false")
 
 
 # -- messages -----------------------------------------------------------------------------------------------------------

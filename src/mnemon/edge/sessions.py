@@ -47,7 +47,13 @@ def shown(row: Row) -> Json:
 
 
 def listed(row: Row) -> Json:
-    return {**shown(row), "preview": row["root_preview"] or row["preview"], "started_at": row["root_started_at"]}
+    """A conversation in a listing: its tip, with the beginning and the size of the whole."""
+    whole = {
+        "preview": row["root_preview"] or row["preview"],
+        "started_at": row["root_started_at"],
+        "message_count": int(row["messages_in_all"]),
+    }
+    return {**shown(row), **whole}
 
 
 def title_of(body: Json) -> str | None:
@@ -141,9 +147,10 @@ async def update(request: Request) -> Response:
 
     def work(tx: Tx) -> Row:
         sessions = Sessions(tx, tenant)
-        sessions.get(session_id)
+        row = sessions.get(session_id)
         if "title" in body:
             sessions.rename(session_id, title)
+            sessions.rename(str(row["tip"]), title)  # which is what a listing shows
         if reason is not None:
             sessions.end(session_id, reason, at=now)
         return sessions.get(session_id)
@@ -200,10 +207,10 @@ async def fork(request: Request) -> Response:
 
     def work(tx: Tx) -> Json:
         sessions = Sessions(tx, tenant)
-        source = sessions.lineage_of(session_id)
+        source = sessions.held(session_id)
         if source is None:
             raise missing(session_id)
-        row = sessions.get(source.tip)
+        row, first = sessions.get(source.tip), sessions.get(source.root)
         new = NewSession(
             id=wanted,
             source=row["source"],
@@ -213,7 +220,7 @@ async def fork(request: Request) -> Response:
             system_prompt=source.system_prompt,
             session_key=source.session_key,
         )
-        sessions.fork(source, new, at=now)
+        sessions.fork(source, new, preview=first["preview"], at=now)
         return shown(sessions.get(wanted))
 
     made, again = await once(app, request, body, work)
@@ -329,6 +336,7 @@ def session_turn(app: Services, request: Request, body: Json, *, stream: bool) -
         params=params,
         idempotency=idempotency_of(request, body),
         reject_if_busy=if_busy(request),
+        resume_after=last_event_id(request),
         must_exist=True,
         source="api_server",
     )
@@ -346,13 +354,12 @@ async def answer(request: Request, *, stream: bool) -> Response:
     app = services(request)
     body = await read_object(request)
     turn = session_turn(app, request, body, stream=stream)
-    after = last_event_id(request)
-    await app.names.upstream(turn.model)
+    app.names.check(turn.model)
     running, joined = app.turns.start(turn, SessionWire(clock=app.clock, said=turn.messages[-1].body["content"]))
 
     def headers(watched: Any) -> dict[str, str]:
         return identities.echo(turn.identity, watched.effective, replayed=joined or watched.replayed)
 
     if stream:
-        return render.Stream(running, headers, after=after, leave_cancels=False)
+        return render.Stream(running, headers, after=turn.resume_after, leave_cancels=False)
     return render.Whole(running, headers, leave_cancels=False)

@@ -24,6 +24,7 @@ BREAK = re.compile(r"\n+|(?<=[.!?。！？])\s+|(?<=[。！？])")
 MOST = 12
 PASSAGES_IN_MEMORY = 400_000
 LOADED_AT_ONCE = 2000
+LONGEST_QUERY = 20_000  # characters; a question stands at the end of what was pasted before it
 
 
 class FullText:
@@ -34,14 +35,14 @@ class FullText:
         self.indexes = Indexes(most_passages=PASSAGES_IN_MEMORY)
 
     async def recall(self, query: Query) -> list[Recalled]:
-        asked = words.words(query.text)
+        asked = words.words(query.text[-LONGEST_QUERY:])
         if not asked:
             return []
         index = await self._current(query)
         while scores := index.search(asked, lineage=query.lineage, live=query.live, most=MOST):
             found = await self.driver.read(partial(fetch, query=query, scores=scores))
             gone = scores.keys() - found.keys()
-            index.gone.update(gone)
+            index.forget(gone)
             if not gone:  # else others may take their places
                 return sorted(found.values(), key=lambda r: (-r.score, -r.at, -r.position))
         return []
@@ -59,7 +60,7 @@ class FullText:
         return index
 
     def prepare(self, messages: Sequence[Message]) -> list[list[Passage]]:
-        return [plan(m.text) if m.role in ("user", "assistant") else [] for m in messages]
+        return [plan(m.text) if m.role in ("user", "assistant", "tool") else [] for m in messages]
 
     def learn(self, tx: Tx, learned: Learned) -> int:
         rows = [(position, passage) for position, pieces in learned.plans for passage in pieces]

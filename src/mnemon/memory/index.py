@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from array import array
+from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from heapq import nlargest
 
 from mnemon.store.passages import Entry
@@ -67,12 +68,19 @@ class Index:
                 break
             room -= frequency
             weight = math.log(1 + (count - frequency + 0.5) / (frequency + 0.5)) * (K1 + 1)
-            for ordinal in self.postings[word][-POSTINGS_SCORED:]:
+            posting: Sequence[int] = self.postings[word]
+            if self.gone:
+                posting = [ordinal for ordinal in posting if ordinal not in self.gone]
+            for ordinal in posting[-POSTINGS_SCORED:]:
                 length = 1 + K1 * (1 - B + B * self.lengths[ordinal] / average)
                 scores[ordinal] = scores.get(ordinal, 0.0) + weight / length
-        lineages, positions, numbers, gone = self.lineages, self.positions, self.numbers, self.gone
-        shown = ((s, o) for o, s in scores.items() if (lineages[o] != lineage or positions[o] <= live) and numbers[o] not in gone)
-        return {numbers[o]: s for s, o in nlargest(most, shown)}
+        lineages, positions = self.lineages, self.positions
+        shown = ((s, o) for o, s in scores.items() if lineages[o] != lineage or positions[o] <= live)
+        return {self.numbers[o]: s for s, o in nlargest(most, shown)}
+
+    def forget(self, numbers: Iterable[int]) -> None:
+        """These passages are not there any more."""
+        self.gone.update(bisect_left(self.numbers, number) for number in numbers)
 
 
 class Indexes:

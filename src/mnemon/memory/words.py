@@ -10,6 +10,7 @@ WORD = re.compile(r"\w+")
 CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
 RUN = re.compile(rf"{CJK.pattern}|{CJK.pattern.replace('[', '[^')}")  # of one kind or the other: people write 用Rust写 without blanks
 LONGEST = 64
+REMEMBERED = 4000
 
 STOPWORDS = frozenset(
     "a about again all also am an and any are as at be been but by can could did do does doing don for from had has have he her him his how"
@@ -18,9 +19,12 @@ STOPWORDS = frozenset(
 )
 
 
-@lru_cache(maxsize=64)  # a message is first asked with and then indexed
 def words(text: str) -> tuple[str, ...]:
     """The words of a text in order, stopwords and monsters left out."""
+    return remembered(text) if len(text) <= REMEMBERED else found_in(text)
+
+
+def found_in(text: str) -> tuple[str, ...]:
     found: list[str] = []
     for word in WORD.findall(text):
         if len(word) <= LONGEST:
@@ -29,6 +33,9 @@ def words(text: str) -> tuple[str, ...]:
             for start in range(0, len(word) - 1, LONGEST - 1):
                 found.extend(normal(word[start : start + LONGEST]))
     return tuple(found)
+
+
+remembered = lru_cache(maxsize=64)(found_in)  # a message is first asked with and then indexed
 
 
 @lru_cache(maxsize=16384)

@@ -27,6 +27,7 @@ THREADS = 8
 PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 # Every statement of ours has its index. Until a table was analysed the planner takes it for tiny and reads all of it, at any size.
 PLANNING = "SET enable_seqscan = off; SET jit = off"
+CONNECT_SECONDS = 10
 MIGRATION_LOCK = 7_236_431  # any number, the same in every process: two servers that start together migrate one after the other
 
 
@@ -83,7 +84,6 @@ class Postgres:
         self.local = threading.local()
         self.opened: list[psycopg.Connection[dict[str, Any]]] = []
         self.stamps: dict[str, int] = {}
-        self.connected = 0
         self.connects = 0
         self.listener: threading.Thread | None = None
         self.closing = threading.Event()
@@ -102,7 +102,7 @@ class Postgres:
         await asyncio.to_thread(self.announced.wait, 30)
 
     def _prepare(self) -> None:
-        with psycopg.connect(self.url, row_factory=dict_row) as connection, connection.transaction():
+        with psycopg.connect(self.url, connect_timeout=CONNECT_SECONDS, row_factory=dict_row) as connection, connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
             plain = connection.cursor(row_factory=psycopg.rows.tuple_row)
             migrate.apply(PostgresTx(connection, self.statements), "postgres", plain.execute)
@@ -148,7 +148,7 @@ class Postgres:
         tx: PostgresTx | None = getattr(self.local, "tx", None)
         if tx is None or tx.connection.closed:
             try:
-                connection = psycopg.connect(self.url, row_factory=dict_row)
+                connection = psycopg.connect(self.url, connect_timeout=CONNECT_SECONDS, row_factory=dict_row)
                 connection.execute(PLANNING)
                 connection.commit()
             except psycopg.Error as error:
@@ -164,14 +164,14 @@ class Postgres:
 
     async def touch(self, topic: str) -> None:
         def notify() -> None:
-            with psycopg.connect(self.url, autocommit=True) as connection:
+            with psycopg.connect(self.url, connect_timeout=CONNECT_SECONDS, autocommit=True) as connection:
                 connection.execute("SELECT pg_notify('mnemon', %s)", (topic,))
 
         await asyncio.to_thread(notify)
 
     def condition(self) -> base.Condition:
         try:
-            with psycopg.connect(self.url) as connection:
+            with psycopg.connect(self.url, connect_timeout=CONNECT_SECONDS) as connection:
                 server = connection.execute("SELECT current_setting('server_version')").fetchone()
                 there = connection.execute("SELECT to_regclass('migrations') IS NOT NULL").fetchone()
                 rows = connection.execute("SELECT name FROM migrations").fetchall() if there and there[0] else []
@@ -189,10 +189,10 @@ class Postgres:
         """Hold the lock that says we live, and count what others touch; after a lost connection, do both again."""
         while not self.closing.is_set():
             try:
-                with psycopg.connect(self.url, autocommit=True) as connection:
-                    connection.execute("SELECT pg_advisory_lock(%s)", (self.owner,))
+                with psycopg.connect(self.url, connect_timeout=CONNECT_SECONDS, autocommit=True) as connection:
                     connection.execute("LISTEN mnemon")
-                    self.connects += 1
+                    self.connects += 1  # what was said while nobody listened may concern any topic
+                    connection.execute("SELECT pg_advisory_lock(%s)", (self.owner,))
                     self.announced.set()
                     self._listen(connection)
                     # The end of the connection would free it too, but only a moment later.

@@ -68,6 +68,14 @@ class Sessions:
         row = self.tx.one("lineages_root", tenant=self.tenant, id=session_id)
         return str(row["root"]) if row else None
 
+    def held(self, session_id: str) -> Lineage | None:
+        """The lineage of a session, which no turn can change until this transaction ends."""
+        lineage = self.lineage_of(session_id)
+        if lineage is None:
+            return None
+        self.tx.one("lineages_hold", tenant=self.tenant, lineage=lineage.id)
+        return self.lineage_of(session_id)
+
     def current_of(self, session_key: str) -> str | None:
         """Root of the transcript that a key without an id continues."""
         row = self.tx.one("channels_find", tenant=self.tenant, session_key=session_key)
@@ -207,7 +215,7 @@ class Sessions:
         self.tx.run("lineages_drop", tenant=self.tenant, lineage=lineage.id)
         self.tx.run("scopes_drop", tenant=self.tenant, scope=lineage.scope)
 
-    def fork(self, source: Lineage, new: NewSession, *, at: float) -> Lineage:
+    def fork(self, source: Lineage, new: NewSession, *, preview: str | None = None, at: float) -> Lineage:
         """A new lineage with the messages copied. Without a key it is a scope of its own."""
         fork = self.begin(new, at=at)
         both = {"tenant": self.tenant, "lineage": source.id, "copy": fork.id}
@@ -215,7 +223,7 @@ class Sessions:
         self.tx.run("compactions_copy", lineage=source.id, copy=fork.id)
         self.tx.run("passages_copy", **both, scope=fork.scope, base=self._reserved(source.id, fork.scope))
         row = self.tx.one("messages_count", tenant=self.tenant, lineage=fork.id)
-        self.count(new.id, Usage(messages=row["n"] if row else 0))
+        self.count(new.id, Usage(messages=row["n"] if row else 0, preview=preview))
         self.tx.run(
             "lineages_restore",
             tenant=self.tenant,

@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Awaitable
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from mnemon.context import compress, tokens
 from mnemon.core import errors, ids
@@ -18,11 +20,13 @@ from mnemon.store.idempotency import Record, Records
 from mnemon.store.leases import Leases
 from mnemon.turn import commit, elsewhere, reply
 from mnemon.turn.parts import Parts
-from mnemon.turn.prompt import prompt_for
+from mnemon.turn.prompt import COUNTED_IN_A_THREAD, prompt_for
 from mnemon.turn.resolve import Begun
 from mnemon.turn.running import Outcome, Running, Wire
 
 log = logging.getLogger("mnemon.turn")
+
+T = TypeVar("T")
 
 
 class Answer:
@@ -112,7 +116,7 @@ class Answer:
             result = commit.Result(
                 begun=begun,
                 messages=messages,
-                plans=memory.prepare([m.message for m in messages]),
+                plans=await self._plans(messages),
                 usage=outcome.usage,
                 effective=outcome.effective,
                 compaction=compaction,
@@ -120,11 +124,17 @@ class Answer:
                 record=record,
                 at=now,
             )
-            learned = await self.parts.driver.write(lambda tx: commit.commit(tx, result, memory))
+            learned = await to_its_end(self.parts.driver.write(lambda tx: commit.commit(tx, result, memory)))
             if learned:
                 memory.committed(*learned)
         running.effective = outcome.effective
         running.finish(frames, body)
+
+    async def _plans(self, messages: tuple[StoredMessage, ...]) -> list[Any]:
+        said = [m.message for m in messages]
+        if sum(len(m.text) for m in messages) > COUNTED_IN_A_THREAD:
+            return await asyncio.to_thread(self.parts.memory.prepare, said)
+        return self.parts.memory.prepare(said)
 
     def _rendered(self, outcome: Outcome) -> tuple[list[bytes], bytes]:
         """The last frames of a stream, numbered; or the whole body."""
@@ -194,3 +204,12 @@ class Answer:
             await self.parts.driver.write(undo, durable=False)
         except errors.StoreError:
             log.warning("a lease could not be given back; it ends with this process", exc_info=True)
+
+
+async def to_its_end(work: Awaitable[T]) -> T:
+    """Wait for a commit though the turn is told to stop: once it is written, the turn has ended, and the client is to know."""
+    future = asyncio.ensure_future(work)
+    while not future.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait([future])
+    return future.result()

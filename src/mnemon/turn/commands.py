@@ -28,16 +28,18 @@ async def carry_out(
     driver: Driver, request: TurnRequest, wire: Wire, *, now: float, numbering: Callable[[int, bytes], bytes]
 ) -> Record | resolve.Elsewhere:
     """Rotate the session; the answer in the shape of a record."""
-    return await driver.write(lambda tx: rotate(tx, request, wire, now=now, numbering=numbering))
+    return await driver.write(lambda tx: rotate(tx, request, wire, owner=driver.owner, now=now, numbering=numbering))
 
 
-def rotate(tx: Tx, request: TurnRequest, wire: Wire, *, now: float, numbering: Callable[[int, bytes], bytes]) -> Record | resolve.Elsewhere:
+def rotate(
+    tx: Tx, request: TurnRequest, wire: Wire, *, owner: int, now: float, numbering: Callable[[int, bytes], bytes]
+) -> Record | resolve.Elsewhere:
     records = Records(tx, request.tenant)
     if request.idempotency:
         known = records.find(request.idempotency, now=now)
         if isinstance(known, Record):
             return known
-        if known is not None:
+        if known is not None or not records.begin(request.idempotency, owner=owner, now=now):
             return resolve.Elsewhere()
     sessions = Sessions(tx, request.tenant)
     lineage, _ = resolve.locate(sessions, request)

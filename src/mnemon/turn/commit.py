@@ -40,9 +40,11 @@ def commit(tx: Tx, result: Result, memory: Memory) -> tuple[Learned, int] | None
     lineage_id = learned = None
     if begun.lease is not None:
         Leases(tx, request.tenant).end(begun.lease, begun.token)
-        lineage = prepared(tx, result)
+        rows = hashed(result)
+        lineage = prepared(tx, result, chain=rows[-1][2])
         lineage_id = lineage.id
-        learned = write_messages(tx, result, lineage, memory)
+        Messages(tx, request.tenant, lineage.id).add(rows)
+        learned = learn(tx, result, lineage, memory)
         compress(tx, result, lineage)
         Receipts(tx, request.tenant).add(str(result.effective.receipt_id), lineage=lineage.id, body=result.receipt, at=result.at)
     if request.idempotency and result.record:
@@ -50,11 +52,26 @@ def commit(tx: Tx, result: Result, memory: Memory) -> tuple[Learned, int] | None
     return learned
 
 
-def prepared(tx: Tx, result: Result) -> Lineage:
-    """The lineage as this turn needs it: created, bound to its key, rewound to where the new messages go."""
+def hashed(result: Result) -> list[tuple[StoredMessage, bytes, bytes]]:
+    """The turn's messages, each with its digest and that of the whole history up to it."""
+    chain = result.begun.chain
+    rows = []
+    for message in result.messages:
+        digest = message.message.digest()
+        chain = chained(chain, digest)
+        rows.append((message, digest, chain))
+    return rows
+
+
+def prepared(tx: Tx, result: Result, *, chain: bytes) -> Lineage:
+    """The lineage as this turn needs it: created, its head moved, bound to its key, rewound to where the new messages go.
+
+    The head comes first: that is where a deletion shows, and where a fork waits.
+    """
     begun, request = result.begun, result.begun.request
     sessions = Sessions(tx, request.tenant)
     lineage = begun.lineage
+    following = begun.next_position + len(result.messages)
     if lineage is None:
         new = NewSession(
             id=str(begun.session_id),
@@ -63,7 +80,10 @@ def prepared(tx: Tx, result: Result) -> Lineage:
             identity=request.identity,
             model=request.model,
         )
-        return sessions.begin(new, at=result.at)
+        lineage = sessions.begin(new, at=result.at)
+        sessions.advance(lineage.id, next_position=following, chain=chain, at=result.at)
+        return lineage
+    sessions.advance(lineage.id, next_position=following, chain=chain, at=result.at)
     sessions.identify(lineage.tip, request.identity)
     if lineage.session_key is None and begun.session_key is not None:
         lineage = replace(lineage, scope=sessions.bind(lineage, begun.session_key), session_key=begun.session_key)
@@ -76,21 +96,13 @@ def prepared(tx: Tx, result: Result) -> Lineage:
     return lineage
 
 
-def write_messages(tx: Tx, result: Result, lineage: Lineage, memory: Memory) -> tuple[Learned, int]:
-    begun, request = result.begun, result.begun.request
-    chain = begun.chain
-    rows = []
-    for message in result.messages:
-        digest = message.message.digest()
-        chain = chained(chain, digest)
-        rows.append((message, digest, chain))
-    sessions = Sessions(tx, request.tenant)
-    sessions.advance(lineage.id, next_position=begun.next_position + len(result.messages), chain=chain, at=result.at)
-    Messages(tx, request.tenant, lineage.id).add(rows)
+def learn(tx: Tx, result: Result, lineage: Lineage, memory: Memory) -> tuple[Learned, int]:
+    """Give the turn to memory, and count it."""
+    tenant = result.begun.request.tenant
     plans = [(message.position, plan) for message, plan in zip(result.messages, result.plans, strict=True)]
-    learned = Learned(tenant=request.tenant, scope=lineage.scope, lineage=lineage.id, plans=plans)
+    learned = Learned(tenant=tenant, scope=lineage.scope, lineage=lineage.id, plans=plans)
     mark = memory.learn(tx, learned)
-    sessions.count(lineage.tip, usage_of(result))
+    Sessions(tx, tenant).count(lineage.tip, usage_of(result))
     return learned, mark
 
 

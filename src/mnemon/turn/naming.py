@@ -20,11 +20,14 @@ class Names:
         self.own = ALIASES | ({shown} if shown else set())
         self.shown = shown or OWN
 
+    def check(self, name: str) -> None:
+        """Raises `NotFound` for a foreign name when there is no upstream."""
+        if name not in self.own and not self.has_upstream:
+            raise unknown(name)
+
     async def upstream(self, name: str) -> str:
-        """The name to send upstream. Raises `NotFound` for a foreign name when there is no upstream."""
+        """The name to send upstream."""
         if name not in self.own:
-            if not self.has_upstream:
-                raise unknown(name)
             return name
         if self.configured is None and self.has_upstream:
             self.configured = await self._first()
@@ -34,6 +37,8 @@ class Names:
         """No model was named in the settings: the first one on offer. An upstream that lists none gets our own name."""
         try:
             offered = await self.model.models()
+        except errors.ModelRejected:
+            return OWN  # it has no such list, and never will
         except errors.ModelError:
             return None
         return str(offered[0]["id"]) if offered and offered[0].get("id") else OWN

@@ -102,6 +102,8 @@ class Turns:
                 del self.by_slot[request.idempotency.slot]
             if failure:
                 running.fail(failure, wire.failure(failure))
+                if isinstance(failure, (errors.ModelError, errors.StoreError)):
+                    log.warning("a turn failed with %s: %s (%s)", failure.code, failure.message, cause_of(failure))
             metrics.add("mnemon_turns_running", -1)
             metrics.add("mnemon_turns_total", 1, outcome=type(failure).code if failure else "done")
             metrics.add("mnemon_turn_seconds_sum", self.parts.clock() - started)
@@ -154,6 +156,17 @@ class Turns:
             self.parts.metrics.add("mnemon_replays_total")
         running.effective = Effective(**record.headers)
         if request.stream:
-            running.finish(split_frames(record.body), b"")
+            frames = split_frames(record.body)
+            if request.resume_after > len(frames):
+                message = f"Last-Event-ID is {request.resume_after}, but the stream ended with frame {len(frames)}"
+                raise errors.Invalid(message, code="invalid_last_event_id", param="Last-Event-ID")
+            running.finish(frames, b"")
         else:
             running.finish([], record.body)
+
+
+def cause_of(error: BaseException) -> str:
+    """What lies behind an error, for the log: never for a client."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return f"{type(error).__name__}: {error}"

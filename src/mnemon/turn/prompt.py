@@ -12,6 +12,8 @@ from mnemon.memory.base import Query
 from mnemon.turn.parts import Parts
 from mnemon.turn.resolve import Begun
 
+COUNTED_IN_A_THREAD = 50_000  # characters that take too long to count beside other requests
+
 
 async def prompt_for(parts: Parts, begun: Begun) -> Prompt:
     """What is sent for this turn. Raises `Invalid` if the client's own words do not fit the budget."""
@@ -26,6 +28,10 @@ async def prompt_for(parts: Parts, begun: Begun) -> Prompt:
     )
     if not counter.loaded and assemble.roughly(material) > (budget - allowance) // 2:
         await asyncio.to_thread(counter.ready)
+    if sum(len(m.text) for m in begun.new) > COUNTED_IN_A_THREAD:
+        await asyncio.to_thread(assemble.check, material, counter=counter, budget=budget)
+    else:
+        assemble.check(material, counter=counter, budget=budget)
     if begun.scopes:
         left_out = assemble.outside(material, counter=counter, budget=budget, recall_tokens=allowance)
         found = await recall(parts, begun, live=max(begun.compacted_to, left_out))

@@ -37,22 +37,30 @@ def reconcile(sent: Sequence[Message], *, head: bytes, stored: Callable[[], Dige
     if head in chains:
         return Difference(new=tuple(sent[chains.index(head) :]), chain=head)
     path = stored()
-    tail = 0 if whole else tail_overlap(sent, path)
-    if tail and tail == len(sent) - 1:
-        return Difference(new=tuple(sent[tail:]), chain=head)
     known = {chain: index for index, (_, _, chain) in enumerate(path)}
     shared = max((i for i, chain in enumerate(chains) if chain in known), default=0)
-    if shared == 0 and tail:
-        return Difference(new=tuple(sent[tail:]), chain=head)
-    index = known[chains[shared]] + 1 if shared else 0
-    return Difference(new=tuple(sent[shared:]), chain=chains[shared], cut=path[index][0])
+    start, length = (0, 0) if whole else window(sent, path)
+    end = start + length if length > shared else (known[chains[shared]] + 1 if shared else 0)
+    matched = max(length, shared)
+    if end == len(path):
+        return Difference(new=tuple(sent[matched:]), chain=head)
+    return Difference(new=tuple(sent[matched:]), chain=path[end - 1][2] if end else b"", cut=path[end][0])
 
 
-def tail_overlap(sent: Sequence[Message], path: Digests) -> int:
-    """How many of the first messages sent are the last ones stored, as from a client that keeps a window."""
+def window(sent: Sequence[Message], path: Digests) -> tuple[int, int]:
+    """Where a client's window lies in the stored path: (start, how many messages agree), the newest place of the longest agreement.
+
+    One message alone proves nothing ("yes" is said often) unless it is the newest of all.
+    """
     digests = [m.digest() for m in sent]
-    stored = [digest for _, digest, _ in path[-len(sent) :]]
-    for length in range(min(len(sent) - 1, len(stored)), 0, -1):
-        if stored[-length:] == digests[:length]:
-            return length
-    return 0
+    stored = [digest for _, digest, _ in path]
+    best = (0, 0)
+    for start in range(len(stored) - 1, -1, -1):
+        if stored[start] != digests[0]:
+            continue
+        length = 1
+        while start + length < len(stored) and length < len(digests) and stored[start + length] == digests[length]:
+            length += 1
+        if length > best[1] and (length > 1 or start + length == len(stored)):
+            best = (start, length)
+    return best

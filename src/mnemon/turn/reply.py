@@ -67,8 +67,9 @@ def stored_form(message: Json) -> Json:
 
 def counted(usage: Json | None, *, prompt: int, completion: int) -> Json:
     """The model's own usage; where it reported none, our estimate, marked as one."""
-    if isinstance(usage, dict) and isinstance(usage.get("total_tokens"), int):
-        return usage
+    if isinstance(usage, dict) and isinstance(usage.get("prompt_tokens"), int) and isinstance(usage.get("completion_tokens"), int):
+        total = usage["prompt_tokens"] + usage["completion_tokens"]
+        return usage if isinstance(usage.get("total_tokens"), int) else {**usage, "total_tokens": total}
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion, "estimated": True}
 
 

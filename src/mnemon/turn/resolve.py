@@ -75,6 +75,9 @@ def begin(tx: Tx, request: TurnRequest, *, owner: int, token: str, ours: Contain
             return Elsewhere()
         if known is not None:  # ours, but no turn of ours runs with it (that one would have been joined): it could not be given back
             records.give_up(request.idempotency, owner=owner)
+        if request.resume_after:
+            message = "the stream that Last-Event-ID names did not end and is gone; send the request without it to run the turn anew"
+            raise errors.Conflict(message, code="stream_lost", param="Last-Event-ID")
     lease = None if request.stateless else lease_name(Sessions(tx, request.tenant), request)
     if lease is not None and not Leases(tx, request.tenant).take(lease, owner=owner, token=token, ours=ours):
         return Busy()
@@ -83,7 +86,9 @@ def begin(tx: Tx, request: TurnRequest, *, owner: int, token: str, ours: Contain
         Leases(tx, request.tenant).give_up(lease, token)
         return Busy()
     if request.idempotency and not records.begin(request.idempotency, owner=owner, now=now):
-        raise errors.Conflict("this request is being worked on already; send it again", code="session_busy")
+        if lease is not None:
+            Leases(tx, request.tenant).give_up(lease, token)
+        return Elsewhere()
     return found
 
 
@@ -188,12 +193,25 @@ def scopes_of(sessions: Sessions, request: TurnRequest, lineage: Lineage) -> tup
 
 
 def check_tool_results(history: Sequence[StoredMessage], new: Sequence[Message]) -> None:
-    """A tool's result must answer a call that was made. Raises `Invalid`."""
+    """A tool's result must answer a call that waits for one. Raises `Invalid`."""
     if not any(m.role == "tool" for m in new):
         return
-    called = {call.get("id") for m in history for call in m.message.calls}
+    waiting = waiting_calls(history)
     for index, message in enumerate(new):
-        called.update(call.get("id") for call in message.calls)
-        if message.role == "tool" and message.body.get("tool_call_id") not in called:
-            problem = f"tool_call_id {message.body.get('tool_call_id')!r} answers no tool call of this conversation"
+        if message.role != "tool":
+            waiting = {call.get("id") for call in message.calls}
+        elif (call_id := message.body.get("tool_call_id")) in waiting:
+            waiting.discard(call_id)
+        else:
+            problem = f"tool_call_id {call_id!r} answers no tool call that waits for a result"
             raise errors.Invalid(problem, code="unknown_tool_call", param=f"messages[{index}].tool_call_id")
+
+
+def waiting_calls(history: Sequence[StoredMessage]) -> set[str | None]:
+    """The calls of the newest message of the assistant that have no result yet; none once something else was said."""
+    answered: set[str | None] = set()
+    for message in reversed(history):
+        if message.role != "tool":
+            return {call.get("id") for call in message.message.calls} - answered
+        answered.add(message.message.body.get("tool_call_id"))
+    return set()

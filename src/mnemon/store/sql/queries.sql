@@ -102,6 +102,12 @@ WHERE s.tenant = :tenant AND s.id = :id;
 -- name: lineages_root
 SELECT l.root FROM sessions s JOIN lineages l ON l.id = s.lineage WHERE s.tenant = :tenant AND s.id = :id;
 
+-- name: lineages_hold @sqlite
+SELECT id FROM lineages WHERE id = :lineage AND tenant = :tenant;
+
+-- name: lineages_hold @postgres
+SELECT id FROM lineages WHERE id = :lineage AND tenant = :tenant FOR UPDATE;
+
 -- name: lineages_add
 INSERT INTO lineages (tenant, root, tip, scope, session_key, system_prompt, last_active)
 VALUES (:tenant, :root, :root, :scope, :session_key, :system_prompt, :at) RETURNING id;
@@ -164,14 +170,15 @@ FROM sessions s JOIN lineages l ON l.id = s.lineage WHERE s.tenant = :tenant AND
 
 -- name: sessions_list
 SELECT s.*, l.session_key, l.root, l.tip, l.branches, l.last_active, l.system_prompt IS NOT NULL AS has_system_prompt,
-       r.preview AS root_preview, r.started_at AS root_started_at
+       r.preview AS root_preview, r.started_at AS root_started_at,
+       (SELECT sum(x.message_count) FROM sessions x WHERE x.lineage = l.id) AS messages_in_all
 FROM lineages l JOIN sessions s ON s.tenant = l.tenant AND s.id = l.tip JOIN sessions r ON r.tenant = l.tenant AND r.id = l.root
 WHERE l.tenant = :tenant AND (:source = '' OR s.source = :source) AND (:session_key = '' OR l.session_key = :session_key)
 ORDER BY l.last_active DESC, l.id DESC LIMIT :limit OFFSET :offset;
 
 -- name: sessions_list_with_children
 SELECT s.*, l.session_key, l.root, l.tip, l.branches, l.last_active, l.system_prompt IS NOT NULL AS has_system_prompt,
-       s.preview AS root_preview, s.started_at AS root_started_at
+       s.preview AS root_preview, s.started_at AS root_started_at, s.message_count AS messages_in_all
 FROM lineages l JOIN sessions s ON s.lineage = l.id
 WHERE l.tenant = :tenant AND (:source = '' OR s.source = :source) AND (:session_key = '' OR l.session_key = :session_key)
 ORDER BY l.last_active DESC, s.started_at DESC, s.id LIMIT :limit OFFSET :offset;
@@ -229,9 +236,6 @@ WHERE lineage = :lineage AND branch = 0 AND tenant = :tenant ORDER BY position;
 
 -- name: branches_add
 INSERT INTO branches (lineage, number, start, at) VALUES (:lineage, :number, :start, :at);
-
--- name: branches_all
-SELECT number, start, at FROM branches WHERE lineage = :lineage ORDER BY number;
 
 -- name: compactions_add
 INSERT INTO compactions (lineage, upto, state, at) VALUES (:lineage, :upto, :state, :at)
