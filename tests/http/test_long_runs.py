@@ -126,7 +126,7 @@ async def test_a_window_may_be_regenerated(tmp_path: Path) -> None:
             {"role": "assistant", "content": "Reply 2."},
             {"role": "user", "content": "question 3"},
         ]
-        await world.say([{"role": role, "content": content} for role, content in window], "s")
+        await world.say(window, "s")
         said = [content for _, content in await world.messages("s")]
         assert said == ["question 1", "Reply 1.", "question 2", "Reply 2.", "question 3", "Reply 4."]
 
