@@ -16,7 +16,7 @@ from heapq import nlargest
 from mnemon.store.passages import Entry
 
 K1, B = 1.2, 0.75  # BM25's usual constants
-POSTINGS_SCORED = 400
+POSTINGS_SCORED = 200
 TELLING_SHARE = 0.2  # a word that stands in more of a large scope's passages than this tells nothing
 SMALL_SCOPE = 200
 
