@@ -117,7 +117,8 @@ async def test_a_key_revoked_while_the_database_was_away_is_refused(tmp_path: Pa
         other = world.of(OTHER_KEY)
         await other.say("Hi.")
         with psycopg.connect(postgres_url, autocommit=True) as connection:
-            ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_advisory_lock%' AND datname = current_database()"
+            holders = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT pg_advisory_lock%' AND datname = current_database()"
+            ended = f"SELECT pg_terminate_backend(pid) FROM ({holders}) AS holding"
             assert connection.execute(ended).fetchall() == [(True,)]
             connection.execute("UPDATE api_keys SET revoked_at = 1 WHERE name = 'gone'")
             connection.execute("NOTIFY mnemon, 'keys'")
