@@ -61,19 +61,11 @@ class SqliteTx:
                 statement = ""
 
     def alive(self, owner: int) -> bool:
-        """A process holds a lock on its file in `owners` for as long as it lives."""
-        try:
-            handle = os.open(self.owners / str(owner), os.O_RDWR)
-        except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        """A process holds a lock on its file in `owners` for as long as it lives; what a dead one left is cleared away."""
+        file = self.owners / str(owner)
+        if held(file):
             return True
-        finally:
-            os.close(handle)
-        with contextlib.suppress(FileNotFoundError):
-            (self.owners / str(owner)).unlink()
+        file.unlink(missing_ok=True)
         return False
 
 

@@ -93,7 +93,7 @@ class Turns:
         except asyncio.CancelledError:
             failure = errors.Stopped("the server stopped before the turn ended; send the request again")
             raise
-        except Exception:
+        except Exception:  # the edge of a turn: whatever it was, the log has it, and those who watch must see an end
             log.exception("a turn failed")
             failure = errors.MnemonError("the server failed; its log says why")
         finally:
