@@ -25,6 +25,7 @@ from mnemon.store import base, keys
 from mnemon.store.base import Driver, Tx
 from mnemon.store.idempotency import Record, Records
 from mnemon.store.leases import Leases
+from mnemon.store.memories import Memories
 from mnemon.store.messages import Messages
 from mnemon.store.receipts import Receipts
 from mnemon.store.sessions import Sessions
@@ -60,9 +61,10 @@ class Plain:
         self.connection = connection
 
     def script(self, text: str) -> None:
-        """Several statements; `{blob:…}` in them is a byte string."""
+        """Several statements; `{blob:…}` in them is a byte string, `{yes}` and `{no}` are truth values."""
         blob = {"sqlite": r"x'\1'", "postgres": r"'\\x\1'::bytea"}[self.dialect]
-        text = re.sub(r"\{blob:([0-9a-f]*)\}", blob, text)
+        yes, no = {"sqlite": ("1", "0"), "postgres": ("TRUE", "FALSE")}[self.dialect]
+        text = re.sub(r"\{blob:([0-9a-f]*)\}", blob, text).replace("{yes}", yes).replace("{no}", no)
         run = self.connection.executescript if self.dialect == "sqlite" else self.connection.execute
         run(text)
         self.connection.commit()
@@ -202,6 +204,18 @@ def check_rest(tx: Tx) -> None:
     assert Receipts(tx, "acme").get("rcpt_1")["prompt"]["recalled"][0]["text"] == "Alex"
 
 
+def check_memories(tx: Tx) -> None:
+    """The ledger, with its evidence and links."""
+    memories = Memories(tx, "acme", 1)
+    (old, new) = memories.history("mem_old")
+    assert (old.text, old.kind, old.slot, old.single, old.details.values) == ("We use Go.", "fact", "we/language", True, ("Go",))
+    assert (old.state, old.valid_to, old.closed_by, old.closed_rule) == ("superseded", 1767225650.0, "mem_new", "same_slot")
+    assert (new.state, new.pinned, new.happened) == ("active", True, (1767225600.0, 1767312000.0, "day"))
+    assert [e.quote for e in memories.evidence(["mem_new"])["mem_new"]] == ["We use Rust."]
+    assert [(k.source, k.target, k.kind) for k in memories.links(["mem_old"])] == [("mem_new", "mem_old", "reverses")]
+    assert [m.id for m in memories.sharing(["rust"], limit=9)] == ["mem_new"]
+
+
 @pytest.mark.parametrize("step", STEPS)
 async def test_rows_of_every_older_schema_are_kept(database_url: str, step: str) -> None:
     """A database of any older version opens, and all that was in it is read as it was written; the schema is that of a new one."""
@@ -209,6 +223,8 @@ async def test_rows_of_every_older_schema_are_kept(database_url: str, step: str)
         old.upto(step)
     async with opened(database_url) as driver:
         await check(driver)
+        if step >= "0003":
+            await driver.read(check_memories)
         if isinstance(driver, Sqlite):
             assert driver.integrity() == "ok"
     with plain(database_url) as now:

@@ -33,6 +33,10 @@ def message() -> str:
     return "msg_" + secrets.token_hex(12)
 
 
+def memory() -> str:
+    return "mem_" + secrets.token_hex(12)
+
+
 def request() -> str:
     return "req_" + secrets.token_hex(8)
 

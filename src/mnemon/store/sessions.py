@@ -14,6 +14,7 @@ from mnemon.core.records import Identity, Lineage
 from mnemon.store.base import Row, Tx
 from mnemon.store.messages import lines
 from mnemon.store.passages import Passages
+from mnemon.store.removals import Removals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +158,7 @@ class Sessions:
         # New numbers in the new scope: whoever indexes that scope sees them as what they are there, new.
         self.tx.run("passages_move", **where, scope=scope, base=self._reserved(lineage.id, scope))
         self.tx.run("passages_moved", **where, scope=scope)
+        Removals(self.tx, self.tenant, lineage.scope).move(to=scope)
         self.tx.run("channels_begin", tenant=self.tenant, session_key=session_key, lineage=lineage.id)
         return scope
 
@@ -211,6 +213,8 @@ class Sessions:
         lineage = self.lineage_of(session_id)
         if lineage is None:
             raise missing(session_id)
+        removals = Removals(self.tx, self.tenant, lineage.scope)
+        removals.withdraw(removals.of_messages(lineage.id))
         self.tx.run("sessions_orphan", tenant=self.tenant, lineage=lineage.id)
         self.tx.run("lineages_drop", tenant=self.tenant, lineage=lineage.id)
         self.tx.run("scopes_drop", tenant=self.tenant, scope=lineage.scope)
@@ -222,6 +226,7 @@ class Sessions:
         self.tx.run("messages_copy", **both, session_id=new.id)
         self.tx.run("compactions_copy", lineage=source.id, copy=fork.id)
         self.tx.run("passages_copy", **both, scope=fork.scope, base=self._reserved(source.id, fork.scope))
+        Removals(self.tx, self.tenant, source.scope).copy(source.id, fork.id, to=fork.scope)
         row = self.tx.one("messages_count", tenant=self.tenant, lineage=fork.id)
         self.count(new.id, Usage(messages=row["n"] if row else 0, preview=preview))
         self.tx.run(

@@ -288,6 +288,288 @@ FROM passages p JOIN messages m ON m.lineage = p.lineage AND m.position = p.posi
 WHERE p.scope = :scope AND p.tenant = :tenant AND m.branch = 0
   AND p.number IN (SELECT value::bigint FROM json_array_elements_text(:numbers ::json));
 
+-- Memories: the ledger of what was stated ------------------------------------------------------------------------------
+
+-- name: scopes_remember
+UPDATE scopes SET memories = memories + :more WHERE id = :scope AND tenant = :tenant;
+
+-- name: memories_add
+INSERT INTO memories (tenant, id, scope, text, kind, slot, subject, attribute, single, negated, details, origin, rule, version,
+                      valid_from, valid_to, recorded_at, closed_at, closed_by, closed_rule, happened_start, happened_end, grain, pinned, state)
+VALUES (:tenant, :id, :scope, :text, :kind, :slot, :subject, :attribute, :single, :negated, :details, :origin, :rule, :version,
+        :valid_from, :valid_to, :recorded_at, :closed_at, :closed_by, :closed_rule, :happened_start, :happened_end, :grain, :pinned, :state);
+
+-- name: memory_terms_add
+INSERT INTO memory_terms (scope, term, memory, tenant) VALUES (:scope, :term, :memory, :tenant) ON CONFLICT DO NOTHING;
+
+-- name: evidence_add
+INSERT INTO evidence (tenant, memory, lineage, position, start, length, at)
+VALUES (:tenant, :memory, :lineage, :position, :start, :length, :at) ON CONFLICT DO NOTHING;
+
+-- name: links_add
+INSERT INTO links (tenant, source, target, kind, rule, at) VALUES (:tenant, :source, :target, :kind, :rule, :at) ON CONFLICT DO NOTHING;
+
+-- name: memories_close
+UPDATE memories SET state = :state, valid_to = CASE WHEN valid_from > :until THEN valid_from ELSE :until END,
+  closed_at = :at, closed_by = :closed_by, closed_rule = :rule
+WHERE tenant = :tenant AND id = :id AND scope = :scope AND state = 'active';
+
+-- name: memories_reopen
+UPDATE memories SET state = 'active', valid_to = NULL, closed_at = NULL, closed_by = NULL, closed_rule = NULL
+WHERE tenant = :tenant AND id = :id AND scope = :scope AND state <> 'active';
+
+-- name: memories_reclose
+UPDATE memories SET closed_by = :closed_by WHERE tenant = :tenant AND id = :id AND scope = :scope;
+
+-- name: links_drop_closing
+DELETE FROM links WHERE tenant = :tenant AND target = :id AND kind <> 'cause';
+
+-- name: memories_pin
+UPDATE memories SET pinned = :pinned WHERE tenant = :tenant AND id = :id AND scope = :scope;
+
+-- name: memories_get
+SELECT * FROM memories WHERE tenant = :tenant AND id = :id AND scope = :scope;
+
+-- name: memories_page
+SELECT * FROM memories m
+WHERE m.scope = :scope AND m.tenant = :tenant AND (:kind = '' OR m.kind = :kind) AND (:slot = '' OR m.slot = :slot)
+  AND (:origin = '' OR m.origin = :origin) AND (:state = '' OR m.state = :state) AND (:pattern = '' OR lower(m.text) LIKE :pattern ESCAPE '!')
+  AND m.recorded_at >= :since AND m.recorded_at < :until
+  AND (:as_of < 0 OR (m.recorded_at <= :as_of AND (m.closed_at IS NULL OR m.closed_at > :as_of)))
+  AND (:session_id = '' OR EXISTS (SELECT 1 FROM evidence e JOIN sessions s ON s.lineage = e.lineage AND s.tenant = e.tenant
+                                   WHERE e.tenant = m.tenant AND e.memory = m.id AND s.id = :session_id))
+  AND (:after = '' OR (m.recorded_at, m.id) < (SELECT a.recorded_at, a.id FROM memories a
+                                               WHERE a.tenant = :tenant AND a.id = :after AND a.scope = :scope))
+ORDER BY m.recorded_at DESC, m.id DESC LIMIT :limit;
+
+-- name: memories_of_slot
+SELECT * FROM memories WHERE scope = :scope AND slot = :slot AND slot <> '' AND tenant = :tenant ORDER BY valid_from, recorded_at, id;
+
+-- name: memories_by_ids @sqlite
+SELECT * FROM memories WHERE tenant = :tenant AND scope = :scope AND id IN (SELECT value FROM json_each(:ids))
+ORDER BY recorded_at, id;
+
+-- name: memories_by_ids @postgres
+SELECT * FROM memories WHERE tenant = :tenant AND scope = :scope AND id IN (SELECT value FROM json_array_elements_text(:ids ::json))
+ORDER BY recorded_at, id;
+
+-- name: memories_related @sqlite
+-- A term that stands in very many memories tells nothing, and would take long to count.
+WITH telling AS (
+  SELECT j.value AS term FROM json_each(:terms) j
+  WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 400)) < 400
+), sharing AS (
+  SELECT t.memory AS id FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term
+  GROUP BY t.memory ORDER BY count(*) DESC, max(t.memory) LIMIT :sharing
+), recent AS (
+  SELECT e.memory AS id FROM evidence e WHERE e.lineage = :lineage AND e.tenant = :tenant ORDER BY e.position DESC, e.start DESC LIMIT :recent
+), same AS (
+  SELECT s.id FROM memories s WHERE s.scope = :scope AND s.slot <> '' AND s.slot IN (SELECT value FROM json_each(:slots))
+)
+SELECT m.* FROM memories m
+WHERE m.tenant = :tenant AND m.scope = :scope AND m.state = 'active'
+  AND m.id IN (SELECT id FROM sharing UNION SELECT id FROM recent UNION SELECT id FROM same)
+ORDER BY m.recorded_at, m.id;
+
+-- name: memories_related @postgres
+WITH telling AS (
+  SELECT j.value AS term FROM json_array_elements_text(:terms ::json) j
+  WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 400) many) < 400
+), sharing AS (
+  SELECT t.memory AS id FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term
+  GROUP BY t.memory ORDER BY count(*) DESC, max(t.memory) LIMIT :sharing
+), recent AS (
+  SELECT e.memory AS id FROM evidence e WHERE e.lineage = :lineage AND e.tenant = :tenant ORDER BY e.position DESC, e.start DESC LIMIT :recent
+), same AS (
+  SELECT s.id FROM memories s WHERE s.scope = :scope AND s.slot <> '' AND s.slot IN (SELECT value FROM json_array_elements_text(:slots ::json))
+)
+SELECT m.* FROM memories m
+WHERE m.tenant = :tenant AND m.scope = :scope AND m.state = 'active'
+  AND m.id IN (SELECT id FROM sharing UNION SELECT id FROM recent UNION SELECT id FROM same)
+ORDER BY m.recorded_at, m.id;
+
+-- name: memories_sharing @sqlite
+WITH telling AS (
+  SELECT j.value AS term FROM json_each(:terms) j
+  WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 400)) < 400
+), sharing AS (
+  SELECT t.memory AS id, count(*) AS n FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term GROUP BY t.memory
+)
+SELECT m.*, sharing.n FROM sharing JOIN memories m ON m.tenant = :tenant AND m.id = sharing.id AND m.scope = :scope
+ORDER BY sharing.n DESC, m.recorded_at DESC, m.id LIMIT :limit;
+
+-- name: memories_sharing @postgres
+WITH telling AS (
+  SELECT j.value AS term FROM json_array_elements_text(:terms ::json) j
+  WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 400) many) < 400
+), sharing AS (
+  SELECT t.memory AS id, count(*) AS n FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term GROUP BY t.memory
+)
+SELECT m.*, sharing.n FROM sharing JOIN memories m ON m.tenant = :tenant AND m.id = sharing.id AND m.scope = :scope
+ORDER BY sharing.n DESC, m.recorded_at DESC, m.id LIMIT :limit;
+
+-- name: memories_newest
+SELECT * FROM memories WHERE scope = :scope AND kind = :kind AND state = 'active' AND tenant = :tenant
+ORDER BY recorded_at DESC, id DESC LIMIT :limit;
+
+-- name: memories_pinned
+SELECT * FROM memories WHERE scope = :scope AND pinned AND state = 'active' AND tenant = :tenant
+ORDER BY recorded_at DESC, id DESC LIMIT :limit;
+
+-- name: memories_in_slots @sqlite
+SELECT * FROM memories WHERE scope = :scope AND slot <> '' AND slot IN (SELECT value FROM json_each(:slots)) AND tenant = :tenant
+ORDER BY recorded_at DESC, id DESC LIMIT :limit;
+
+-- name: memories_in_slots @postgres
+SELECT * FROM memories WHERE scope = :scope AND slot <> '' AND slot IN (SELECT value FROM json_array_elements_text(:slots ::json))
+  AND tenant = :tenant
+ORDER BY recorded_at DESC, id DESC LIMIT :limit;
+
+-- name: memories_at @sqlite
+SELECT DISTINCT m.* FROM json_each(:places) j JOIN sessions s ON s.tenant = :tenant AND s.id = json_extract(j.value, '$[0]')
+JOIN evidence e ON e.lineage = s.lineage AND e.position = json_extract(j.value, '$[1]')
+JOIN memories m ON m.tenant = e.tenant AND m.id = e.memory
+WHERE m.tenant = :tenant AND m.scope = :scope;
+
+-- name: memories_at @postgres
+SELECT DISTINCT m.* FROM json_array_elements(:places ::json) j JOIN sessions s ON s.tenant = :tenant AND s.id = j.value->>0
+JOIN evidence e ON e.lineage = s.lineage AND e.position = (j.value->>1)::bigint
+JOIN memories m ON m.tenant = e.tenant AND m.id = e.memory
+WHERE m.tenant = :tenant AND m.scope = :scope;
+
+-- name: memories_after @sqlite
+-- Whatever these were closed by, up to what holds now.
+WITH RECURSIVE chain (id, steps) AS (
+  SELECT value, 0 FROM json_each(:ids)
+  UNION SELECT m.closed_by, c.steps + 1 FROM chain c JOIN memories m ON m.tenant = :tenant AND m.id = c.id AND m.scope = :scope
+  WHERE m.closed_by IS NOT NULL AND c.steps < 1000
+)
+SELECT m.* FROM memories m WHERE m.tenant = :tenant AND m.scope = :scope AND m.id IN (SELECT id FROM chain) ORDER BY m.recorded_at, m.id;
+
+-- name: memories_after @postgres
+WITH RECURSIVE chain (id, steps) AS (
+  SELECT value, 0 FROM json_array_elements_text(:ids ::json)
+  UNION SELECT m.closed_by, c.steps + 1 FROM chain c JOIN memories m ON m.tenant = :tenant AND m.id = c.id AND m.scope = :scope
+  WHERE m.closed_by IS NOT NULL AND c.steps < 1000
+)
+SELECT m.* FROM memories m WHERE m.tenant = :tenant AND m.scope = :scope AND m.id IN (SELECT id FROM chain) ORDER BY m.recorded_at, m.id;
+
+-- name: memories_before @sqlite
+-- Whatever these closed, back to the first.
+WITH RECURSIVE chain (id, steps) AS (
+  SELECT value, 0 FROM json_each(:ids)
+  UNION SELECT m.id, c.steps + 1 FROM chain c JOIN memories m ON m.scope = :scope AND m.closed_by = c.id
+  WHERE m.tenant = :tenant AND m.closed_by IS NOT NULL AND c.steps < 1000
+)
+SELECT m.* FROM memories m WHERE m.tenant = :tenant AND m.scope = :scope AND m.id IN (SELECT id FROM chain) ORDER BY m.recorded_at, m.id;
+
+-- name: memories_before @postgres
+WITH RECURSIVE chain (id, steps) AS (
+  SELECT value, 0 FROM json_array_elements_text(:ids ::json)
+  UNION SELECT m.id, c.steps + 1 FROM chain c JOIN memories m ON m.scope = :scope AND m.closed_by = c.id
+  WHERE m.tenant = :tenant AND m.closed_by IS NOT NULL AND c.steps < 1000
+)
+SELECT m.* FROM memories m WHERE m.tenant = :tenant AND m.scope = :scope AND m.id IN (SELECT id FROM chain) ORDER BY m.recorded_at, m.id;
+
+-- name: links_of @sqlite
+SELECT l.source, l.target, l.kind, l.rule, l.at FROM links l JOIN memories m ON m.tenant = l.tenant AND m.id = l.source
+WHERE l.tenant = :tenant AND m.scope = :scope AND l.source IN (SELECT value FROM json_each(:ids))
+UNION SELECT l.source, l.target, l.kind, l.rule, l.at FROM links l JOIN memories m ON m.tenant = l.tenant AND m.id = l.target
+WHERE l.tenant = :tenant AND m.scope = :scope AND l.target IN (SELECT value FROM json_each(:ids))
+ORDER BY 5, 1, 2, 3;
+
+-- name: links_of @postgres
+SELECT l.source, l.target, l.kind, l.rule, l.at FROM links l JOIN memories m ON m.tenant = l.tenant AND m.id = l.source
+WHERE l.tenant = :tenant AND m.scope = :scope AND l.source IN (SELECT value FROM json_array_elements_text(:ids ::json))
+UNION SELECT l.source, l.target, l.kind, l.rule, l.at FROM links l JOIN memories m ON m.tenant = l.tenant AND m.id = l.target
+WHERE l.tenant = :tenant AND m.scope = :scope AND l.target IN (SELECT value FROM json_array_elements_text(:ids ::json))
+ORDER BY 5, 1, 2, 3;
+
+-- name: links_causes
+WITH RECURSIVE chain (source, target, rule, at, steps) AS (
+  SELECT l.source, l.target, l.rule, l.at, 0 FROM memories m JOIN links l ON l.tenant = m.tenant AND l.target = m.id
+  WHERE m.tenant = :tenant AND m.id = :id AND m.scope = :scope AND l.kind = 'cause'
+  UNION SELECT l.source, l.target, l.rule, l.at, c.steps + 1 FROM chain c
+  JOIN links l ON l.tenant = :tenant AND l.target = c.source AND l.kind = 'cause' WHERE c.steps < 100
+)
+SELECT source, target, 'cause' AS kind, rule, at FROM chain ORDER BY steps, at, source, target;
+
+-- name: links_reversals
+SELECT l.source, l.target, l.kind, l.rule, l.at FROM memories m JOIN links l ON l.tenant = m.tenant AND l.source = m.id
+WHERE m.scope = :scope AND m.tenant = :tenant AND l.kind = 'reverses' ORDER BY l.at DESC, l.source, l.target LIMIT :limit;
+
+-- name: evidence_shown @sqlite
+-- Evidence on an old branch is not shown: that message was taken back.
+SELECT e.memory, e.lineage, e.position, e.start, e.length, e.at, x.session_id, x.role, x.body
+FROM memories m JOIN evidence e ON e.tenant = m.tenant AND e.memory = m.id
+JOIN messages x ON x.lineage = e.lineage AND x.position = e.position
+WHERE m.tenant = :tenant AND m.scope = :scope AND m.id IN (SELECT value FROM json_each(:ids)) AND x.branch = 0
+ORDER BY e.at, e.lineage, e.position, e.start;
+
+-- name: evidence_shown @postgres
+SELECT e.memory, e.lineage, e.position, e.start, e.length, e.at, x.session_id, x.role, x.body
+FROM memories m JOIN evidence e ON e.tenant = m.tenant AND e.memory = m.id
+JOIN messages x ON x.lineage = e.lineage AND x.position = e.position
+WHERE m.tenant = :tenant AND m.scope = :scope AND m.id IN (SELECT value FROM json_array_elements_text(:ids ::json)) AND x.branch = 0
+ORDER BY e.at, e.lineage, e.position, e.start;
+
+-- name: evidence_of_messages
+SELECT e.memory, e.lineage, e.position, e.start FROM evidence e JOIN memories m ON m.tenant = e.tenant AND m.id = e.memory
+WHERE e.lineage = :lineage AND e.position >= :first AND e.position <= :last AND e.tenant = :tenant AND m.scope = :scope;
+
+-- name: evidence_between
+SELECT e.memory, e.lineage, e.position, e.start FROM memories m JOIN evidence e ON e.tenant = m.tenant AND e.memory = m.id
+WHERE m.scope = :scope AND m.tenant = :tenant AND e.at >= :since AND e.at < :until;
+
+-- name: evidence_counts @sqlite
+SELECT m.id, m.version, count(e.memory) AS n FROM memories m LEFT JOIN evidence e ON e.tenant = m.tenant AND e.memory = m.id
+WHERE m.tenant = :tenant AND m.scope = :scope AND m.id IN (SELECT value FROM json_each(:ids)) GROUP BY m.id, m.version;
+
+-- name: evidence_counts @postgres
+SELECT m.id, m.version, count(e.memory) AS n FROM memories m LEFT JOIN evidence e ON e.tenant = m.tenant AND e.memory = m.id
+WHERE m.tenant = :tenant AND m.scope = :scope AND m.id IN (SELECT value FROM json_array_elements_text(:ids ::json))
+GROUP BY m.id, m.version;
+
+-- name: evidence_drop
+DELETE FROM evidence WHERE tenant = :tenant AND memory = :memory AND lineage = :lineage AND position = :position AND start = :start;
+
+-- name: memories_drop
+DELETE FROM memories WHERE tenant = :tenant AND id = :id AND scope = :scope;
+
+-- name: memories_clear
+DELETE FROM memories WHERE scope = :scope AND tenant = :tenant;
+
+-- name: memories_closed_by @sqlite
+SELECT * FROM memories WHERE scope = :scope AND closed_by IS NOT NULL AND closed_by IN (SELECT value FROM json_each(:ids)) AND tenant = :tenant;
+
+-- name: memories_closed_by @postgres
+SELECT * FROM memories WHERE scope = :scope AND closed_by IS NOT NULL
+  AND closed_by IN (SELECT value FROM json_array_elements_text(:ids ::json)) AND tenant = :tenant;
+
+-- name: memories_of_lineage
+SELECT DISTINCT m.* FROM evidence e JOIN messages x ON x.lineage = e.lineage AND x.position = e.position
+JOIN memories m ON m.tenant = e.tenant AND m.id = e.memory
+WHERE e.lineage = :lineage AND x.branch = 0 AND m.tenant = :tenant AND m.scope = :scope;
+
+-- name: evidence_of_lineage
+SELECT e.memory, e.lineage, e.position, e.start, e.length, e.at FROM evidence e
+JOIN messages x ON x.lineage = e.lineage AND x.position = e.position
+WHERE e.lineage = :lineage AND x.branch = 0 AND e.tenant = :tenant;
+
+-- name: memories_move
+UPDATE memories SET scope = :to WHERE scope = :scope AND tenant = :tenant;
+
+-- name: memory_terms_move
+UPDATE memory_terms SET scope = :to WHERE scope = :scope AND tenant = :tenant;
+
+-- name: memories_doubled
+SELECT m.* FROM memories m JOIN (
+  SELECT slot FROM memories WHERE scope = :scope AND slot <> '' AND state = 'active' AND single = :single AND tenant = :tenant
+  GROUP BY slot HAVING count(*) > 1
+) d ON d.slot = m.slot
+WHERE m.scope = :scope AND m.slot <> '' AND m.state = 'active' AND m.single = :single AND m.tenant = :tenant
+ORDER BY m.slot, m.valid_from, m.recorded_at, m.id;
+
 -- Receipts ------------------------------------------------------------------------------------------------------------
 
 -- name: receipts_add

@@ -1,0 +1,332 @@
+"""The ledger of memories: what was stated, from when to when it held, what took its place, and where it was said.
+
+Nothing in it is overwritten. A statement that is over is closed, with the time, the rule and what closed it, and can be opened again. It
+knows nothing of language: which statement closes which is decided elsewhere. What becomes of memories when their messages are deleted,
+edited, copied or moved stands in `removals`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from mnemon.core import errors
+from mnemon.core.records import text_of
+from mnemon.store.base import Row, Tx
+
+Relation = Literal["cause", "supersedes", "reverses"]
+
+BY_HAND = 0
+"""The version of the distiller for what no distiller made: it stays though no message speaks for it."""
+EVER = 1e18
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Where a memory was said. `quote`, `session_id` and `role` are those of the message and are filled in by reading."""
+
+    lineage: int
+    position: int
+    start: int
+    length: int
+    at: float
+    session_id: str = ""
+    role: str = ""
+    quote: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """`source` is the cause of, supersedes or reverses `target`."""
+
+    source: str
+    target: str
+    kind: Relation
+    rule: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Details:
+    """What of a statement is compared but never looked up by itself."""
+
+    values: tuple[str, ...] = ()
+    terms: tuple[str, ...] = ()
+    cue: str = "none"
+    about: str = ""
+    cause: str = ""
+    effect: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """A memory. It holds from `valid_from` until `valid_to`; the ledger knew it from `recorded_at` and held it true until `closed_at`.
+
+    `happened` is (start, end, grain). `state` is active, superseded or retracted.
+    """
+
+    id: str
+    text: str
+    kind: str
+    origin: str
+    rule: str
+    version: int
+    valid_from: float
+    recorded_at: float
+    subject: str = ""
+    attribute: str = ""
+    single: bool = False
+    negated: bool = False
+    details: Details = Details()
+    happened: tuple[float, float, str] | None = None
+    valid_to: float | None = None
+    closed_at: float | None = None
+    closed_by: str | None = None
+    closed_rule: str | None = None
+    pinned: bool = False
+    state: str = "active"
+
+    @property
+    def slot(self) -> str:
+        return slot_of(self.subject, self.attribute)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which memories a listing shows; what is empty does not matter.
+
+    `text` is any part of the wording. `since` and `until` are about when it was recorded. `as_of` shows the ledger as it stood then.
+    """
+
+    kind: str = ""
+    slot: str = ""
+    text: str = ""
+    session_id: str = ""
+    origin: str = ""
+    state: str = ""
+    since: float = 0.0
+    until: float = EVER
+    as_of: float | None = None
+
+
+class Memories:
+    """The ledger of one tenant's memory scope."""
+
+    def __init__(self, tx: Tx, tenant: str, scope: int) -> None:
+        self.tx = tx
+        self.tenant = tenant
+        self.key = {"tenant": tenant, "scope": scope}
+
+    # -- writing --------------------------------------------------------------------------------------------------------
+
+    def add(self, memories: Sequence[Remembered]) -> None:
+        """Write new memories; their evidence follows with `support`."""
+        if not memories:
+            return
+        self.tx.many("memories_add", [{**self.key, **columns(m)} for m in memories])
+        terms = [{**self.key, "term": clean(term), "memory": m.id} for m in memories for term in dict.fromkeys(m.details.terms)]
+        if terms:
+            self.tx.many("memory_terms_add", terms)
+        self.tx.run("scopes_remember", **self.key, more=len(memories))
+
+    def support(self, evidence: Iterable[tuple[str, Evidence]]) -> None:
+        """Say where memories were said, as (memory, evidence); what is known already is not written twice."""
+        rows = [
+            {"tenant": self.tenant, "memory": memory, **{n: getattr(e, n) for n in ("lineage", "position", "start", "length", "at")}}
+            for memory, e in evidence
+        ]
+        if rows:
+            self.tx.many("evidence_add", rows)
+
+    def link(self, links: Iterable[Link]) -> None:
+        """Tie memories of this scope to each other."""
+        rows = [{"tenant": self.tenant, **{name: getattr(link, name) for name in Link.__dataclass_fields__}} for link in links]
+        if rows:
+            self.tx.many("links_add", rows)
+
+    def close(self, memory: str, *, by: str | None, rule: str, at: float, until: float | None = None) -> bool:
+        """End a memory that something took the place of, or (without `by`) that was withdrawn; whether it was open.
+
+        `until` is when it ceased to hold, if that is not `at`; it never ends before it began.
+        """
+        state = "superseded" if by else "retracted"
+        ended = at if until is None else until
+        return bool(self.tx.run("memories_close", **self.key, id=memory, state=state, closed_by=by, rule=rule, at=at, until=ended))
+
+    def reopen(self, memory: str) -> bool:
+        """Take a closing back; whether there was one."""
+        if not self.tx.run("memories_reopen", **self.key, id=memory):
+            return False
+        self.tx.run("links_drop_closing", tenant=self.tenant, id=memory)
+        return True
+
+    def pin(self, memory: str, *, pinned: bool) -> bool:
+        """A pinned memory comes along always; whether the memory exists."""
+        return bool(self.tx.run("memories_pin", **self.key, id=memory, pinned=pinned))
+
+    # -- reading --------------------------------------------------------------------------------------------------------
+
+    def get(self, memory: str) -> Remembered:
+        """One memory. Raises `NotFound`."""
+        row = self.tx.one("memories_get", **self.key, id=memory)
+        if row is None:
+            raise errors.NotFound(f"there is no memory {memory!r}", code="memory_not_found", param="memory_id")
+        return remembered(row)
+
+    def page(self, wanted: Filter, *, limit: int, after: str = "") -> list[Remembered]:
+        """A page of a listing, newest first, from behind the memory `after`."""
+        rows = self.tx.all(
+            "memories_page",
+            **self.key,
+            **{name: getattr(wanted, name) for name in ("kind", "slot", "origin", "state", "session_id", "since", "until")},
+            pattern=pattern(wanted.text) if wanted.text else "",
+            as_of=-1.0 if wanted.as_of is None else wanted.as_of,
+            after=after,
+            limit=limit,
+        )
+        return [remembered(row) for row in rows]
+
+    def evidence(self, memories: Iterable[str]) -> dict[str, list[Evidence]]:
+        """Where memories were said, oldest first, each with its words as they stand in the message. Old branches are left out."""
+        found: dict[str, list[Evidence]] = {}
+        for row in self.tx.all("evidence_shown", **self.key, ids=as_json(memories)):
+            found.setdefault(row["memory"], []).append(quoted(row))
+        return found
+
+    def timeline(self, slot: str) -> list[Remembered]:
+        """Everything that ever filled a slot, in the order in which it held."""
+        return self._found("memories_of_slot", slot=slot)
+
+    def history(self, memory: str) -> list[Remembered]:
+        """What a memory took the place of, itself, and what took its place, in the order of recording."""
+        ids = as_json([memory])
+        both = [*self._found("memories_before", ids=ids), *self._found("memories_after", ids=ids)]
+        return sorted({m.id: m for m in both}.values(), key=lambda m: (m.recorded_at, m.id))
+
+    def after(self, memories: Iterable[str]) -> list[Remembered]:
+        """These memories and whatever closed them, up to what holds now."""
+        return self._found("memories_after", ids=as_json(memories))
+
+    def before(self, memories: Iterable[str]) -> list[Remembered]:
+        """These memories and whatever they closed, back to the first."""
+        return self._found("memories_before", ids=as_json(memories))
+
+    def reversals(self, *, limit: int) -> list[Link]:
+        """Positions that changed, newest first: `source` is the new one."""
+        return [linked(row) for row in self.tx.all("links_reversals", **self.key, limit=limit)]
+
+    def causes(self, memory: str) -> list[Link]:
+        """Why: the links from a memory back to its causes, the nearest first."""
+        return [linked(row) for row in self.tx.all("links_causes", **self.key, id=memory)]
+
+    def links(self, memories: Iterable[str]) -> list[Link]:
+        """All links of these memories, in both directions."""
+        return [linked(row) for row in self.tx.all("links_of", **self.key, ids=as_json(memories))]
+
+    def some(self, memories: Iterable[str]) -> list[Remembered]:
+        """The memories with these ids that are in this scope, in the order of recording."""
+        return self._found("memories_by_ids", ids=as_json(memories))
+
+    def at(self, places: Iterable[tuple[str, int]]) -> list[Remembered]:
+        """Memories that were said in these messages, given as (session, position), in any state."""
+        return self._found("memories_at", places=as_json(places))
+
+    def in_slots(self, slots: Iterable[str], *, limit: int) -> list[Remembered]:
+        """Memories of these slots in any state, newest first."""
+        return self._found("memories_in_slots", slots=as_json(slots), limit=limit)
+
+    def sharing(self, terms: Iterable[str], *, limit: int) -> list[Remembered]:
+        """Memories in any state that share telling terms, those that share most first."""
+        return self._found("memories_sharing", terms=as_json(clean(t) for t in terms), limit=limit)
+
+    def newest(self, kind: str, *, limit: int) -> list[Remembered]:
+        """Open memories of a kind, newest first."""
+        return self._found("memories_newest", kind=kind, limit=limit)
+
+    def pinned(self, *, limit: int) -> list[Remembered]:
+        """Open memories that are pinned, newest first."""
+        return self._found("memories_pinned", limit=limit)
+
+    def related(self, *, slots: Iterable[str], terms: Iterable[str], lineage: int, sharing: int, recent: int) -> list[Remembered]:
+        """Open memories that a new statement may be about: of its slot, of its words, or said just before in its conversation."""
+        return self._found(
+            "memories_related",
+            slots=as_json(slots),
+            terms=as_json(clean(t) for t in terms),
+            lineage=lineage,
+            sharing=sharing,
+            recent=recent,
+        )
+
+    def _found(self, statement: str, **params: Any) -> list[Remembered]:
+        return [remembered(row) for row in self.tx.all(statement, **self.key, **params)]
+
+
+def slot_of(subject: str, attribute: str) -> str:
+    """The name of a slot; empty where none was understood."""
+    return f"{subject}/{attribute}" if attribute else ""
+
+
+def columns(memory: Remembered) -> dict[str, Any]:
+    start, end, grain = memory.happened or (None, None, None)
+    same = ("id", "kind", "origin", "rule", "version", "single", "negated", "pinned", "state")
+    times = ("valid_from", "valid_to", "recorded_at", "closed_at", "closed_by", "closed_rule")
+    return {
+        **{name: getattr(memory, name) for name in (*same, *times)},
+        "text": clean(memory.text),
+        "subject": clean(memory.subject),
+        "attribute": clean(memory.attribute),
+        "slot": clean(memory.slot),
+        "details": as_json(memory.details),
+        "happened_start": start,
+        "happened_end": end,
+        "grain": grain,
+    }
+
+
+def remembered(row: Row) -> Remembered:
+    same = ("id", "text", "kind", "origin", "rule", "version", "subject", "attribute", "state")
+    times = ("valid_from", "valid_to", "recorded_at", "closed_at", "closed_by", "closed_rule")
+    return Remembered(
+        **{name: row[name] for name in (*same, *times)},
+        single=bool(row["single"]),
+        negated=bool(row["negated"]),
+        pinned=bool(row["pinned"]),
+        details=DETAILS.decode(row["details"]),
+        happened=None if row["grain"] is None else (row["happened_start"], row["happened_end"], row["grain"]),
+    )
+
+
+def quoted(row: Row) -> Evidence:
+    whole = text_of(msgspec.json.decode(row["body"]).get("content"))
+    return Evidence(
+        **{name: row[name] for name in ("lineage", "position", "start", "length", "at", "session_id", "role")},
+        quote=whole[row["start"] : row["start"] + row["length"]],
+    )
+
+
+def linked(row: Row) -> Link:
+    return Link(**{name: row[name] for name in Link.__dataclass_fields__})
+
+
+def clean(text: str) -> str:
+    """PostgreSQL keeps no NUL in a text."""
+    return text.replace("\x00", " ")
+
+
+def pattern(text: str) -> str:
+    """A `LIKE` pattern for any wording that holds the text."""
+    for special in "!%_":
+        text = text.replace(special, "!" + special)
+    return f"%{clean(text).lower()}%"
+
+
+DETAILS = msgspec.json.Decoder(Details)
+
+
+def as_json(value: Any) -> str:
+    plain = value if isinstance(value, Details) else list(value)
+    return msgspec.json.encode(plain).decode()
