@@ -29,7 +29,8 @@ from mnemon.edge.gateway import Gateway
 from mnemon.edge.routes import routes
 from mnemon.edge.services import Services
 from mnemon.memory.base import Memory
-from mnemon.memory.fulltext import FullText, Nothing
+from mnemon.memory.builtin import Builtin, Nothing
+from mnemon.memory.language import LANGUAGE
 from mnemon.model.base import Model
 from mnemon.model.upstream import Upstream
 from mnemon.store import idempotency, keys
@@ -68,7 +69,7 @@ def open_model(settings: Settings) -> Model:
 
 
 def open_memory(settings: Settings, driver: Driver) -> Memory:
-    return Nothing() if settings.memory_provider == "none" else FullText(driver)
+    return Nothing() if settings.memory_provider == "none" else Builtin(driver, LANGUAGE, timezone=settings.timezone)
 
 
 def first_key(data_dir: Path) -> str:

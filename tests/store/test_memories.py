@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from mnemon.core import errors
-from mnemon.store.memories import EVER, Filter, Link, Memories, slot_of
+from mnemon.store.memories import EVER, Call, Filter, Link, Memories, slot_of
 from tests.store.ledgers import Ledger, everything, memory
 from tests.store.steps import Store, Talk, unique
 
@@ -107,7 +108,7 @@ async def test_closing_and_reopening(store: Store, mem: str) -> None:
 
 
 async def test_pinning(store: Store, mem: str) -> None:
-    """What is pinned is listed so, newest first, until it is unpinned or closed."""
+    """What is pinned is called up, newest first, until it is unpinned or closed."""
     await started(store)
     one, two = f"{mem}-1", f"{mem}-2"
 
@@ -117,10 +118,11 @@ async def test_pinning(store: Store, mem: str) -> None:
         assert memories.pin(one, pinned=True)
         assert memories.pin(two, pinned=True)
         assert not memories.pin("mem_none", pinned=True)
-        assert [m.id for m in memories.pinned(limit=9)] == [two, one]
+        assert [m.id for m in memories.called(Call(pinned=9))] == [two, one]
+        assert [m.id for m in memories.called(Call(pinned=1))] == [two]
         memories.pin(one, pinned=False)
         memories.close(two, by=None, rule="forget", at=3.0)
-        assert memories.pinned(limit=9) == []
+        assert memories.called(Call(pinned=9)) == []
 
     await store.write(work)
 
@@ -259,17 +261,44 @@ async def test_a_word_of_every_memory_tells_nothing(store: Store, mem: str) -> N
     await store.write(work)
 
 
-async def test_found_by_the_message(store: Store, mem: str) -> None:
-    """What a message stated is found by where it stands, from any session of the conversation."""
+async def test_what_a_question_calls_up(store: Store, mem: str) -> None:
+    """What the messages found for it state, what fills the slots it asks for, standing orders, and what shares its words."""
     await started(store)
 
     def work(talk: Talk) -> None:
         ledger = Ledger(talk, "s")
         first = ledger.say(memory(f"{mem}-1"), memory(f"{mem}-2"))
-        second = ledger.say(memory(f"{mem}-3"))
-        assert {m.id for m in ledger.memories.at([("s", first)])} == {f"{mem}-1", f"{mem}-2"}
-        assert [m.id for m in ledger.memories.at([("s", second), ("s", 99), ("none", 1)])] == [f"{mem}-3"]
-        assert ledger.memories.at([]) == []
+        ledger.say(
+            memory(f"{mem}-order", kind="instruction"),
+            memory(f"{mem}-like", kind="preference"),
+            memory(f"{mem}-plan", kind="plan", at=2.0),
+            memory(f"{mem}-plan2", kind="plan", at=3.0),
+            memory(f"{mem}-slot", subject="we", attribute="host"),
+            memory(f"{mem}-words", terms=("redis", "cache", "price")),
+            memory(f"{mem}-word", terms=("redis",)),
+        )
+        ledger.memories.close(f"{mem}-2", by=None, rule="forget", at=2.0)
+
+        def called(**more: Any) -> list[tuple[str, str]]:
+            return [(c.why, c.id.removeprefix(f"{mem}-")) for c in ledger.memories.called(Call(**more))]
+
+        (one, two) = sorted(ledger.memories.called(Call(places=[("s", first)])), key=lambda c: c.id)
+        assert (one.id, one.session_id, one.position, one.start, one.length, bool(one.plain)) == (
+            f"{mem}-1",
+            "s",
+            first,
+            0,
+            len(f"This is {mem}-1."),
+            True,
+        )
+        assert (two.id, two.start, bool(two.plain)) == (f"{mem}-2", len(f"This is {mem}-1. "), False)
+        assert called(places=[("s", 99), ("none", first)]) == []
+        assert called(instructions=9, preferences=9) == [("instruction", "order"), ("preference", "like")]
+        assert called(kinds=["plan"], most=9) == [("kind", "plan2"), ("kind", "plan")]
+        assert called(slots=["we/host", ""], most=9) == [("slot", "slot")]
+        assert called(terms=["redis", "cache"], most=9) == [("terms", "words")]
+        assert called(terms=["redis", "cache"], most=9, shared=1) == [("terms", "words"), ("terms", "word")]
+        assert called(kinds=["plan"], most=1) == [("kind", "plan2")]
 
     await store.write(work)
 
@@ -285,6 +314,10 @@ async def test_no_scope_sees_anothers(store: Store, mem: str) -> None:
     await store.write(lambda talk: Ledger(talk, "s").supersede(mem, f"{mem}-2", kind="reverses"))
     scope = (await store.read(lambda talk: talk.lineage("s"))).scope
 
+    all_of_it = Call(
+        places=[("s", 1)], slots=["we/host"], kinds=["fact"], terms=["secret"], shared=1, most=9, pinned=9, instructions=9, preferences=9
+    )
+
     def breaches(memories: Memories) -> list[object]:
         ids = [mem, f"{mem}-2"]
         return [
@@ -298,11 +331,9 @@ async def test_no_scope_sees_anothers(store: Store, mem: str) -> None:
             *memories.links(ids),
             *memories.causes(mem),
             *memories.some(ids),
-            *memories.at([("s", 1)]),
             *memories.in_slots(["we/host"], limit=9),
             *memories.sharing(["secret"], limit=9),
-            *memories.newest("fact", limit=9),
-            *memories.pinned(limit=9),
+            *memories.called(all_of_it),
             *memories.related(slots=["we/host"], terms=["secret"], lineage=1, sharing=9, recent=0),
             *([] if not memories.close(f"{mem}-2", by=None, rule="x", at=1.0) else [1]),
             *([] if not memories.reopen(mem) else [1]),

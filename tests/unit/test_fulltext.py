@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemon.core.records import Message
-from mnemon.memory.fulltext import PASSAGE, FullText, Nothing, pieces, plan
+from mnemon.memory.builtin import Nothing
+from mnemon.memory.fulltext import PASSAGE, FullText, pieces, plan
 from mnemon.memory.words import words
 
 LONG = st.lists(
@@ -74,4 +75,4 @@ def test_what_was_said_and_found_out_is_remembered() -> None:
     said = [Message({"role": role, "content": "the zebra"}) for role in ("user", "assistant", "system", "developer", "tool")]
     memory = FullText(None)  # type: ignore[arg-type]  # planning asks no driver
     assert [bool(p) for p in memory.prepare(said)] == [True, True, False, False, True]
-    assert len(Nothing().prepare(said)) == len(said)
+    assert len(Nothing().prepare(said, at=1.0)) == len(said)

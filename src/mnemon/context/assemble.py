@@ -198,22 +198,42 @@ def fit_state(state: Sequence[StateLine], *, counter: tokens.Counter, room: int)
 
 
 def fit_recall(found: Sequence[Recalled], *, counter: tokens.Counter, room: int) -> tuple[list[Recalled], int]:
-    """The best passages that fit, in the order in which they were said."""
+    """The best passages that fit, each with those it needs or not at all, in the order in which they were said."""
     spent = counter.count(blocks.recall([])) + BLOCK_JOIN
-    shown: list[Recalled] = []
-    for passage in found:
-        cost = recalled_price(passage, counter)
-        if spent + cost <= room:
-            shown.append(passage)
+    lines = {line.key: line for line in found}
+    shown: dict[str, Recalled] = {}
+    for line in found:
+        unit = together(line, lines)
+        new = [each for each in unit if each.key not in shown]
+        cost = sum(recalled_price(each, counter) for each in new)
+        if unit and spent + cost <= room:
+            shown.update((each.key, each) for each in new)
             spent += cost
-    if not shown:
-        return [], 0
-    return sorted(shown, key=lambda r: (r.at, r.position)), spent
+    return (arranged(shown), spent) if shown else ([], 0)
+
+
+def together(line: Recalled, lines: dict[str, Recalled]) -> list[Recalled]:
+    """A line, what it needs, and what that needs; nothing if any of it is missing."""
+    found = {line.key: line}
+    todo = list(line.needs)
+    for key in todo:
+        if key not in lines:
+            return []
+        if key not in found:
+            found[key] = lines[key]
+            todo += lines[key].needs
+    return list(found.values())
+
+
+def arranged(shown: dict[str, Recalled]) -> list[Recalled]:
+    """In the order of saying, but a line that is to stand beside another follows it."""
+    order = {key: (line.at, line.position, line.start) for key, line in shown.items()}
+    return sorted(shown.values(), key=lambda r: (*order.get(r.beside, order[r.key]), r.beside in order, *order[r.key]))
 
 
 def recalled_price(passage: Recalled, counter: tokens.Counter) -> int:
     """The count of a passage's line; where the text alone was counted before and is shown as it is, only its label is counted."""
-    known = passage.tokens is not None and passage.counted_by == counter.name
+    known = passage.tokens is not None and passage.counted_by == counter.name and not passage.marks
     if known and passage.text.isprintable() and "<" not in passage.text:
         return int(passage.tokens or 0) + LABEL
     return counter.count(blocks.recalled_line(passage)) + LINE_JOIN

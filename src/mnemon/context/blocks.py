@@ -22,7 +22,8 @@ FENCED = re.compile(r"<(mnemon-[a-z]+)(?: [^<>]*)?>[^<]*(?:<(?!/?mnemon-)[^<]*)*
 def line(*, position: int, at: float, role: str, text: str) -> str:
     """One remembered text with where it comes from. Its own line breaks are indented; a fence inside it is taken apart."""
     body = "\n  ".join(FENCE.sub(r"< \1", text.strip()).splitlines())
-    return f"- [#{position} {clock.day(at)} {role}] {body}"
+    place = f"#{position} " if position else ""  # what was added by hand stands in no message
+    return f"- [{place}{clock.day(at)} {role}] {body}"
 
 
 def state_line(note: StateLine) -> str:
@@ -32,7 +33,13 @@ def state_line(note: StateLine) -> str:
 
 
 def recalled_line(found: Recalled) -> str:
-    return line(position=found.position, at=found.at, role=found.role, text=found.text)
+    """A recalled text with the server's own words about it, each behind what it is about."""
+    pieces = []
+    start = 0
+    for end, words in found.marks:
+        pieces += [found.text[start:end], f" {words}"]
+        start = end
+    return line(position=found.position, at=found.at, role=found.role, text="".join([*pieces, found.text[start:]]))
 
 
 @lru_cache(maxsize=256)  # it changes only when a session is compressed, and is needed at every turn

@@ -121,7 +121,11 @@ class StateLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalled:
-    """A passage found again for the newest message."""
+    """A passage found again for the newest message, and why.
+
+    `marks` are the server's own words about it, each with the number of characters of `text` it stands behind. `memories` are those it
+    states. `needs` are the keys of lines that must be shown with it; `beside` is the key of the line it is to follow.
+    """
 
     text: str
     role: str
@@ -133,6 +137,16 @@ class Recalled:
     tokens: int | None = None
     """What the text costs, if it is known without counting: when it is the whole message."""
     counted_by: str | None = None
+    why: str = "words"
+    marks: tuple[tuple[int, str], ...] = ()
+    memories: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    beside: str = ""
+
+    @property
+    def key(self) -> str:
+        """Names the line among those of one recall."""
+        return f"{self.position}+{self.start} {self.session_id}" if self.session_id else self.memories[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +166,7 @@ class Lineage:
     chain: bytes
     branches: int
     state: tuple[StateLine, ...] = ()
+    scope_memories: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,6 +260,9 @@ class Prompt:
                     "role": r.role,
                     "at": r.at,
                     "score": round(r.score, 4),
+                    "why": r.why,
+                    "memories": list(r.memories),
+                    "notes": [words for _, words in r.marks],
                     "evidence": {
                         "session_id": r.session_id,
                         "position": r.position,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from mnemon.core.records import Identity, Message, Recalled
+from mnemon.core.records import Identity, Json, Message, Recalled
 from mnemon.store.base import Tx
 
 
@@ -14,8 +14,8 @@ from mnemon.store.base import Tx
 class Query:
     """What is to be recalled, and for whom.
 
-    `size` is how many passages the scope had when the turn began. `lineage` and `live` say which messages are in the prompt already: those
-    of the lineage behind position `live`.
+    `size` and `memories` are how many passages and memories the scope had when the turn began. `lineage` and `live` say which messages
+    are in the prompt already: those of the lineage behind position `live`.
     """
 
     tenant: str
@@ -25,16 +25,27 @@ class Query:
     live: int
     text: str
     identity: Identity
+    memories: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
-    """What a turn adds: `plans` are (position of the message, plan)."""
+    """What a turn adds: `plans` are (position of the message, plan); `at` is when it was said."""
 
     tenant: str
     scope: int
     lineage: int
     plans: Sequence[tuple[int, Any]]
+    session_id: str = ""
+    at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """What became of it: a mark for `committed`, and the account that the turn's receipt shows."""
+
+    mark: int
+    diff: Json
 
 
 class Memory(Protocol):
@@ -44,14 +55,14 @@ class Memory(Protocol):
         """What may help with the newest message, best first. Never touches another scope."""
         ...
 
-    def prepare(self, messages: Sequence[Message]) -> list[Any]:
-        """One plan for each message, made outside any transaction: all the thinking happens here."""
+    def prepare(self, messages: Sequence[Message], *, at: float) -> list[Any]:
+        """One plan for each message said at this time, made outside any transaction: all the thinking happens here."""
         ...
 
-    def learn(self, tx: Tx, learned: Learned) -> int:
-        """Write what was planned, inside the transaction of the turn; a mark for `committed`."""
+    def learn(self, tx: Tx, learned: Learned) -> Taken:
+        """Write what was planned, inside the transaction of the turn."""
         ...
 
-    def committed(self, learned: Learned, mark: int) -> None:
+    def committed(self, learned: Learned, taken: Taken) -> None:
         """That transaction is durable now: caches may take it up."""
         ...

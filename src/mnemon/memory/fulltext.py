@@ -28,7 +28,7 @@ LONGEST_QUERY = 20_000  # characters; a question stands at the end of what was p
 
 
 class FullText:
-    """The memory provider that searches messages."""
+    """Searches messages: what the builtin provider stands on."""
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
@@ -83,22 +83,6 @@ def fetch(tx: Tx, *, query: Query, scores: dict[int, float]) -> dict[int, Recall
 
 def load(tx: Tx, *, query: Query, after: int) -> list[Entry]:
     return Passages(tx, query.tenant, query.scope).since(after, limit=LOADED_AT_ONCE)
-
-
-class Nothing:
-    """The memory provider that remembers nothing: `MNEMON_MEMORY_PROVIDER=none`."""
-
-    async def recall(self, query: Query) -> list[Recalled]:
-        return []
-
-    def prepare(self, messages: Sequence[Message]) -> list[None]:
-        return [None] * len(messages)
-
-    def learn(self, tx: Tx, learned: Learned) -> int:
-        return 0
-
-    def committed(self, learned: Learned, base: int) -> None:
-        """Nothing was learned."""
 
 
 def plan(text: str) -> list[Passage]:

@@ -112,6 +112,38 @@ class Filter:
     as_of: float | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What a question calls up.
+
+    Statements of the messages found for it (session, position), of slots, of kinds, and those that share at least `shared` telling terms,
+    at most `most` of each; and pinned ones, instructions and preferences, the newest of them.
+    """
+
+    places: Sequence[tuple[str, int]] = ()
+    slots: Sequence[str] = ()
+    kinds: Sequence[str] = ()
+    terms: Sequence[str] = ()
+    shared: int = 2
+    most: int = 0
+    pinned: int = 0
+    instructions: int = 0
+    preferences: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Called:
+    """A memory that belongs to a question, and why. `plain`: it holds, and there is no more to say about it."""
+
+    why: str
+    id: str
+    session_id: str = ""
+    position: int = 0
+    start: int = 0
+    length: int = 0
+    plain: bool = False
+
+
 class Memories:
     """The ledger of one tenant's memory scope."""
 
@@ -230,10 +262,6 @@ class Memories:
         """The memories with these ids that are in this scope, in the order of recording."""
         return self._found("memories_by_ids", ids=as_json(memories))
 
-    def at(self, places: Iterable[tuple[str, int]]) -> list[Remembered]:
-        """Memories that were said in these messages, given as (session, position), in any state."""
-        return self._found("memories_at", places=as_json(places))
-
     def in_slots(self, slots: Iterable[str], *, limit: int) -> list[Remembered]:
         """Memories of these slots in any state, newest first."""
         return self._found("memories_in_slots", slots=as_json(slots), limit=limit)
@@ -242,13 +270,12 @@ class Memories:
         """Memories in any state that share telling terms, those that share most first."""
         return self._found("memories_sharing", terms=as_json(clean(t) for t in terms), limit=limit)
 
-    def newest(self, kind: str, *, limit: int) -> list[Remembered]:
-        """Open memories of a kind, newest first."""
-        return self._found("memories_newest", kind=kind, limit=limit)
-
-    def pinned(self, *, limit: int) -> list[Remembered]:
-        """Open memories that are pinned, newest first."""
-        return self._found("memories_pinned", limit=limit)
+    def called(self, call: Call) -> list[Called]:
+        """What may belong to a question, each with why; those of `places` also with where they stand there, even on an old branch."""
+        lists = {name: as_json(getattr(call, name)) for name in ("places", "slots", "kinds")}
+        numbers = {name: getattr(call, name) for name in ("pinned", "instructions", "preferences", "most", "shared")}
+        rows = self.tx.all("memories_called", **self.key, **lists, **numbers, terms=as_json(clean(t) for t in call.terms))
+        return [Called(**{name: row[name] for name in Called.__dataclass_fields__}) for row in rows]
 
     def related(self, *, slots: Iterable[str], terms: Iterable[str], lineage: int, sharing: int, recent: int) -> list[Remembered]:
         """Open memories that a new statement may be about: of its slot, of its words, or said just before in its conversation."""

@@ -86,10 +86,10 @@ class Sessions:
         """What `/new` and `/reset` do: from now on the key alone continues this lineage."""
         self.tx.run("channels_set", tenant=self.tenant, session_key=session_key, lineage=lineage)
 
-    def existing_scope(self, session_key: str) -> tuple[int, int] | None:
-        """The scope of a key that was used before: (id, how many passages it has)."""
+    def existing_scope(self, session_key: str) -> tuple[int, int, int] | None:
+        """The scope of a key that was used before: (id, how many passages it has, how many memories it was given)."""
         row = self.tx.one("scopes_find", tenant=self.tenant, kind="key", name=session_key)
-        return (int(row["id"]), int(row["passages"])) if row else None
+        return (int(row["id"]), int(row["passages"]), int(row["memories"])) if row else None
 
     def scope(self, session_key: str | None, root: str) -> tuple[int, int]:
         """The memory scope, made if need be: the key's if there is one, else the lineage's own."""
@@ -99,7 +99,7 @@ class Sessions:
         return (int(row["id"]), int(row["passages"])) if row else (0, 0)
 
     def shared(self, scope: int, lineage: int) -> bool:
-        """Whether another lineage lives in the same scope."""
+        """Whether the scope holds what is not of this lineage: another one, or memories that were added by hand."""
         return self.tx.one("scopes_busy", tenant=self.tenant, scope=scope, lineage=lineage) is not None
 
     def begin(self, new: NewSession, *, at: float) -> Lineage:

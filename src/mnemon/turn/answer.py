@@ -116,7 +116,7 @@ class Answer:
             result = commit.Result(
                 begun=begun,
                 messages=messages,
-                plans=await self._plans(messages),
+                plans=await self._plans(messages, now),
                 usage=outcome.usage,
                 effective=outcome.effective,
                 compaction=compaction,
@@ -130,11 +130,11 @@ class Answer:
         running.effective = outcome.effective
         running.finish(frames, body)
 
-    async def _plans(self, messages: tuple[StoredMessage, ...]) -> list[Any]:
+    async def _plans(self, messages: tuple[StoredMessage, ...], now: float) -> list[Any]:
         said = [m.message for m in messages]
         if sum(len(m.text) for m in messages) > COUNTED_IN_A_THREAD:
-            return await asyncio.to_thread(self.parts.memory.prepare, said)
-        return self.parts.memory.prepare(said)
+            return await asyncio.to_thread(self.parts.memory.prepare, said, at=now)
+        return self.parts.memory.prepare(said, at=now)
 
     def _rendered(self, outcome: Outcome) -> tuple[list[bytes], bytes]:
         """The last frames of a stream, numbered; or the whole body."""

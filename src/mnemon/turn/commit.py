@@ -8,12 +8,13 @@ from typing import Any
 
 from mnemon.context.compress import Compaction
 from mnemon.core.records import Effective, Json, Lineage, StoredMessage, chained
-from mnemon.memory.base import Learned, Memory
+from mnemon.memory.base import Learned, Memory, Taken
 from mnemon.store.base import Tx
 from mnemon.store.idempotency import Record, Records
 from mnemon.store.leases import Leases
 from mnemon.store.messages import Messages, lines_json
 from mnemon.store.receipts import Receipts
+from mnemon.store.removals import Removals
 from mnemon.store.sessions import NewSession, Sessions, Usage
 from mnemon.turn import reply as replies
 from mnemon.turn.resolve import Begun
@@ -34,7 +35,7 @@ class Result:
     at: float
 
 
-def commit(tx: Tx, result: Result, memory: Memory) -> tuple[Learned, int] | None:
+def commit(tx: Tx, result: Result, memory: Memory) -> tuple[Learned, Taken] | None:
     """Write it; what memory learned. Raises `LeaseLost` if another process took over; then nothing is written."""
     begun, request = result.begun, result.begun.request
     lineage_id = learned = None
@@ -46,7 +47,8 @@ def commit(tx: Tx, result: Result, memory: Memory) -> tuple[Learned, int] | None
         Messages(tx, request.tenant, lineage.id).add(rows)
         learned = learn(tx, result, lineage, memory)
         compress(tx, result, lineage)
-        Receipts(tx, request.tenant).add(str(result.effective.receipt_id), lineage=lineage.id, body=result.receipt, at=result.at)
+        body = {**result.receipt, "memory": learned[1].diff}
+        Receipts(tx, request.tenant).add(str(result.effective.receipt_id), lineage=lineage.id, body=body, at=result.at)
     if request.idempotency and result.record:
         Records(tx, request.tenant).finish(request.idempotency, result.record, lineage=lineage_id, now=result.at)
     return learned
@@ -89,6 +91,7 @@ def prepared(tx: Tx, result: Result, *, chain: bytes) -> Lineage:
         lineage = replace(lineage, scope=sessions.bind(lineage, begun.session_key), session_key=begun.session_key)
     if begun.cut is not None:
         Messages(tx, request.tenant, lineage.id).archive(start=begun.cut, number=lineage.branches + 1, at=result.at)
+        Removals(tx, request.tenant, lineage.scope).edited_away(lineage.id, start=begun.cut, at=result.at)
         if begun.cut <= lineage.compacted_to:
             sessions.rewind(lineage.id, upto=begun.compacted_to, state=lines_json(begun.state))
         else:
@@ -96,14 +99,15 @@ def prepared(tx: Tx, result: Result, *, chain: bytes) -> Lineage:
     return lineage
 
 
-def learn(tx: Tx, result: Result, lineage: Lineage, memory: Memory) -> tuple[Learned, int]:
+def learn(tx: Tx, result: Result, lineage: Lineage, memory: Memory) -> tuple[Learned, Taken]:
     """Give the turn to memory, and count it."""
     tenant = result.begun.request.tenant
     plans = [(message.position, plan) for message, plan in zip(result.messages, result.plans, strict=True)]
-    learned = Learned(tenant=tenant, scope=lineage.scope, lineage=lineage.id, plans=plans)
-    mark = memory.learn(tx, learned)
+    session_id = str(result.begun.session_id)
+    learned = Learned(tenant=tenant, scope=lineage.scope, lineage=lineage.id, plans=plans, session_id=session_id, at=result.at)
+    taken = memory.learn(tx, learned)
     Sessions(tx, tenant).count(lineage.tip, usage_of(result))
-    return learned, mark
+    return learned, taken
 
 
 def usage_of(result: Result) -> Usage:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 
 from mnemon.context import assemble
@@ -50,6 +51,7 @@ async def recall(parts: Parts, begun: Begun, *, live: int) -> list[Recalled]:
             tenant=begun.request.tenant,
             scope=place.scope,
             size=place.size,
+            memories=place.memories,
             lineage=begun.lineage.id if begun.lineage else 0,
             live=live,
             text=asked,
@@ -58,9 +60,18 @@ async def recall(parts: Parts, begun: Begun, *, live: int) -> list[Recalled]:
         found += await parts.memory.recall(query)
     if not found:
         return found
-    # A fork copies messages: what stands in the prompt, or was found already, is not shown a second time.
-    shown = {m.text.strip() for m in begun.history if m.position > live} | {m.text.strip() for m in begun.new}
-    return list({r.text: r for r in found if r.text not in shown}.values())
+    return once(found, shown={m.text.strip() for m in begun.history if m.position > live} | {m.text.strip() for m in begun.new})
+
+
+def once(found: Sequence[Recalled], *, shown: set[str]) -> list[Recalled]:
+    """Without what stands in the prompt or was found already, as when a fork copied messages; but all that is spoken of stays."""
+    needed = {key for line in found for key in line.needs}
+    kept = []
+    for line in found:
+        if line.marks or line.key in needed or line.text not in shown:
+            kept.append(line)
+            shown.add(line.text)
+    return kept
 
 
 def newest_user_text(begun: Begun) -> str:

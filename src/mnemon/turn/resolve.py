@@ -21,10 +21,11 @@ from mnemon.turn import reconcile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A scope to recall from, how many passages it has, and whether they are all of this very conversation."""
+    """A scope to recall from, how many passages and memories it has, and whether they are all of this very conversation."""
 
     scope: int
     size: int
+    memories: int
     only_this: bool = False
 
 
@@ -148,7 +149,7 @@ def first_turn(sessions: Sessions, request: TurnRequest, *, lease: str, token: s
         session_key=identity.session_key,
         lease=lease,
         token=token,
-        scopes=(Place(scope=scope[0], size=scope[1]),) if scope else (),
+        scopes=(Place(scope=scope[0], size=scope[1], memories=scope[2]),) if scope else (),
         new=request.spoken(),
     )
 
@@ -183,12 +184,12 @@ def next_turn(tx: Tx, sessions: Sessions, request: TurnRequest, *, lineage: Line
 def scopes_of(sessions: Sessions, request: TurnRequest, lineage: Lineage) -> tuple[Place, ...]:
     """Where to recall from: the lineage's scope, and the key's while the session is about to bind to it."""
     key = request.identity.session_key
-    shared = lineage.session_key is not None and sessions.shared(lineage.scope, lineage.id)
-    found = [Place(scope=lineage.scope, size=lineage.scope_size, only_this=not shared)]
+    shared = bool(lineage.session_key is not None or lineage.scope_memories) and sessions.shared(lineage.scope, lineage.id)
+    found = [Place(scope=lineage.scope, size=lineage.scope_size, memories=lineage.scope_memories, only_this=not shared)]
     if key is not None and lineage.session_key is None:
         scope = sessions.existing_scope(key)
         if scope:
-            found.append(Place(scope=scope[0], size=scope[1]))
+            found.append(Place(scope=scope[0], size=scope[1], memories=scope[2]))
     return tuple(found)
 
 

@@ -66,11 +66,11 @@ DELETE FROM frames WHERE slot = :slot;
 -- Scopes and channels -------------------------------------------------------------------------------------------------
 
 -- name: scopes_find
-SELECT id, passages FROM scopes WHERE tenant = :tenant AND kind = :kind AND name = :name;
+SELECT id, passages, memories FROM scopes WHERE tenant = :tenant AND kind = :kind AND name = :name;
 
 -- name: scopes_add
 INSERT INTO scopes (tenant, kind, name) VALUES (:tenant, :kind, :name)
-ON CONFLICT (tenant, kind, name) DO UPDATE SET name = excluded.name RETURNING id, passages;
+ON CONFLICT (tenant, kind, name) DO UPDATE SET name = excluded.name RETURNING id, passages, memories;
 
 -- name: scopes_grow
 UPDATE scopes SET passages = passages + :more WHERE id = :scope AND tenant = :tenant RETURNING passages;
@@ -79,7 +79,8 @@ UPDATE scopes SET passages = passages + :more WHERE id = :scope AND tenant = :te
 DELETE FROM scopes WHERE id = :scope AND tenant = :tenant AND kind = 'lineage';
 
 -- name: scopes_busy
-SELECT 1 AS yes FROM lineages WHERE scope = :scope AND tenant = :tenant AND id <> :lineage LIMIT 1;
+SELECT 1 AS yes FROM lineages WHERE scope = :scope AND tenant = :tenant AND id <> :lineage
+UNION ALL SELECT 1 FROM memories WHERE scope = :scope AND version = 0 AND tenant = :tenant LIMIT 1;
 
 -- name: channels_find
 SELECT l.root FROM channels c JOIN lineages l ON l.id = c.lineage WHERE c.tenant = :tenant AND c.session_key = :session_key;
@@ -95,7 +96,7 @@ INSERT INTO channels (tenant, session_key, lineage) VALUES (:tenant, :session_ke
 
 -- name: lineages_find
 SELECT l.id, l.root, l.tip, l.scope, l.session_key, l.system_prompt, l.next_position, l.compacted_to, l.state, l.chain, l.branches,
-       t.parent_id AS parent, c.passages AS scope_size
+       t.parent_id AS parent, c.passages AS scope_size, c.memories AS scope_memories
 FROM sessions s JOIN lineages l ON l.id = s.lineage JOIN sessions t ON t.tenant = l.tenant AND t.id = l.tip JOIN scopes c ON c.id = l.scope
 WHERE s.tenant = :tenant AND s.id = :id;
 
@@ -408,14 +409,6 @@ WITH telling AS (
 SELECT m.*, sharing.n FROM sharing JOIN memories m ON m.tenant = :tenant AND m.id = sharing.id AND m.scope = :scope
 ORDER BY sharing.n DESC, m.recorded_at DESC, m.id LIMIT :limit;
 
--- name: memories_newest
-SELECT * FROM memories WHERE scope = :scope AND kind = :kind AND state = 'active' AND tenant = :tenant
-ORDER BY recorded_at DESC, id DESC LIMIT :limit;
-
--- name: memories_pinned
-SELECT * FROM memories WHERE scope = :scope AND pinned AND state = 'active' AND tenant = :tenant
-ORDER BY recorded_at DESC, id DESC LIMIT :limit;
-
 -- name: memories_in_slots @sqlite
 SELECT * FROM memories WHERE scope = :scope AND slot <> '' AND slot IN (SELECT value FROM json_each(:slots)) AND tenant = :tenant
 ORDER BY recorded_at DESC, id DESC LIMIT :limit;
@@ -425,17 +418,66 @@ SELECT * FROM memories WHERE scope = :scope AND slot <> '' AND slot IN (SELECT v
   AND tenant = :tenant
 ORDER BY recorded_at DESC, id DESC LIMIT :limit;
 
--- name: memories_at @sqlite
-SELECT DISTINCT m.* FROM json_each(:places) j JOIN sessions s ON s.tenant = :tenant AND s.id = json_extract(j.value, '$[0]')
+-- name: memories_called @sqlite
+-- Everything that may belong to a question, in one look: what the passages found for it state, and what comes along by itself.
+WITH telling AS (
+  SELECT j.value AS term FROM json_each(:terms) j
+  WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 400)) < 400
+)
+SELECT 'words' AS why, m.id, json_extract(j.value, '$[0]') AS session_id, e.position, e.start, e.length,
+  m.state = 'active' AND m.grain IS NULL AND NOT EXISTS (SELECT 1 FROM links l WHERE l.tenant = m.tenant AND l.source = m.id)
+  AND NOT EXISTS (SELECT 1 FROM links l WHERE l.tenant = m.tenant AND l.target = m.id) AS plain
+FROM json_each(:places) j JOIN sessions s ON s.tenant = :tenant AND s.id = json_extract(j.value, '$[0]')
 JOIN evidence e ON e.lineage = s.lineage AND e.position = json_extract(j.value, '$[1]')
-JOIN memories m ON m.tenant = e.tenant AND m.id = e.memory
-WHERE m.tenant = :tenant AND m.scope = :scope;
+JOIN memories m ON m.tenant = e.tenant AND m.id = e.memory WHERE m.tenant = :tenant AND m.scope = :scope
+UNION ALL SELECT 'pinned', id, '', 0, 0, 0, 0 FROM (
+  SELECT id FROM memories WHERE scope = :scope AND pinned AND state = 'active' AND tenant = :tenant
+  ORDER BY recorded_at DESC, id DESC LIMIT :pinned)
+UNION ALL SELECT 'slot', id, '', 0, 0, 0, 0 FROM (
+  SELECT id FROM memories WHERE scope = :scope AND slot <> '' AND slot IN (SELECT value FROM json_each(:slots)) AND tenant = :tenant
+  ORDER BY recorded_at DESC, id DESC LIMIT :most)
+UNION ALL SELECT 'instruction', id, '', 0, 0, 0, 0 FROM (
+  SELECT id FROM memories WHERE scope = :scope AND kind = 'instruction' AND state = 'active' AND tenant = :tenant
+  ORDER BY recorded_at DESC, id DESC LIMIT :instructions)
+UNION ALL SELECT 'preference', id, '', 0, 0, 0, 0 FROM (
+  SELECT id FROM memories WHERE scope = :scope AND kind = 'preference' AND state = 'active' AND tenant = :tenant
+  ORDER BY recorded_at DESC, id DESC LIMIT :preferences)
+UNION ALL SELECT 'kind', id, '', 0, 0, 0, 0 FROM (
+  SELECT id FROM memories WHERE scope = :scope AND kind IN (SELECT value FROM json_each(:kinds)) AND state = 'active' AND tenant = :tenant
+  ORDER BY recorded_at DESC, id DESC LIMIT :most)
+UNION ALL SELECT 'terms', id, '', 0, 0, 0, 0 FROM (
+  SELECT t.memory AS id FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term
+  WHERE t.tenant = :tenant GROUP BY t.memory HAVING count(*) >= :shared ORDER BY count(*) DESC, max(t.memory) LIMIT :most);
 
--- name: memories_at @postgres
-SELECT DISTINCT m.* FROM json_array_elements(:places ::json) j JOIN sessions s ON s.tenant = :tenant AND s.id = j.value->>0
+-- name: memories_called @postgres
+WITH telling AS (
+  SELECT j.value AS term FROM json_array_elements_text(:terms ::json) j
+  WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 400) many) < 400
+)
+SELECT 'words' AS why, m.id, j.value->>0 AS session_id, e.position, e.start, e.length,
+  m.state = 'active' AND m.grain IS NULL AND NOT EXISTS (SELECT 1 FROM links l WHERE l.tenant = m.tenant AND l.source = m.id)
+  AND NOT EXISTS (SELECT 1 FROM links l WHERE l.tenant = m.tenant AND l.target = m.id) AS plain
+FROM json_array_elements(:places ::json) j JOIN sessions s ON s.tenant = :tenant AND s.id = j.value->>0
 JOIN evidence e ON e.lineage = s.lineage AND e.position = (j.value->>1)::bigint
-JOIN memories m ON m.tenant = e.tenant AND m.id = e.memory
-WHERE m.tenant = :tenant AND m.scope = :scope;
+JOIN memories m ON m.tenant = e.tenant AND m.id = e.memory WHERE m.tenant = :tenant AND m.scope = :scope
+UNION ALL SELECT 'pinned', id, '', 0, 0, 0, FALSE FROM (
+  SELECT id FROM memories WHERE scope = :scope AND pinned AND state = 'active' AND tenant = :tenant
+  ORDER BY recorded_at DESC, id DESC LIMIT :pinned) a
+UNION ALL SELECT 'slot', id, '', 0, 0, 0, FALSE FROM (
+  SELECT id FROM memories WHERE scope = :scope AND slot <> '' AND slot IN (SELECT value FROM json_array_elements_text(:slots ::json)) AND tenant = :tenant
+  ORDER BY recorded_at DESC, id DESC LIMIT :most) b
+UNION ALL SELECT 'instruction', id, '', 0, 0, 0, FALSE FROM (
+  SELECT id FROM memories WHERE scope = :scope AND kind = 'instruction' AND state = 'active' AND tenant = :tenant
+  ORDER BY recorded_at DESC, id DESC LIMIT :instructions) c
+UNION ALL SELECT 'preference', id, '', 0, 0, 0, FALSE FROM (
+  SELECT id FROM memories WHERE scope = :scope AND kind = 'preference' AND state = 'active' AND tenant = :tenant
+  ORDER BY recorded_at DESC, id DESC LIMIT :preferences) d
+UNION ALL SELECT 'kind', id, '', 0, 0, 0, FALSE FROM (
+  SELECT id FROM memories WHERE scope = :scope AND kind IN (SELECT value FROM json_array_elements_text(:kinds ::json)) AND state = 'active' AND tenant = :tenant
+  ORDER BY recorded_at DESC, id DESC LIMIT :most) e
+UNION ALL SELECT 'terms', id, '', 0, 0, 0, FALSE FROM (
+  SELECT t.memory AS id FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term
+  WHERE t.tenant = :tenant GROUP BY t.memory HAVING count(*) >= :shared ORDER BY count(*) DESC, max(t.memory) LIMIT :most) f;
 
 -- name: memories_after @sqlite
 -- Whatever these were closed by, up to what holds now.

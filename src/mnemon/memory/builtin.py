@@ -1,0 +1,157 @@
+"""The builtin memory: what was said is found again by its words, and what was stated is kept in a ledger. No model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
+
+from mnemon.context import blocks
+from mnemon.core.records import Message, Recalled
+from mnemon.memory import ledger
+from mnemon.memory.base import Learned, Query, Taken
+from mnemon.memory.fulltext import FullText
+from mnemon.memory.statements import Distilled, Origin
+from mnemon.memory.weave import Known, Wish, woven
+from mnemon.store.base import Driver, Tx
+from mnemon.store.memories import Call, Called, Memories
+from mnemon.store.passages import Passage
+
+PINNED, INSTRUCTIONS, PREFERENCES = 8, 5, 3
+FOUND, FOUND_OF_ALL = 12, 40
+SHARED = 2
+LONGEST_QUESTION = 2000  # characters; a question stands at the end of what was pasted before it
+
+
+class Distil(Protocol):
+    """Finds the statements of a message."""
+
+    def __call__(self, text: str, *, origin: Origin, said_at: float, timezone: str) -> Distilled: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Language:
+    """The part that understands words: pure, with a version number."""
+
+    version: int
+    distil: Distil
+    judge: ledger.Judge
+    wish: Callable[[str], Wish]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a message adds: passages to find it by, and what it states, if it is the user's."""
+
+    passages: list[Passage]
+    distilled: Distilled | None
+
+
+class Builtin:
+    """Passages and ledger behind one port."""
+
+    def __init__(self, driver: Driver, language: Language, *, timezone: str) -> None:
+        self.driver = driver
+        self.language = language
+        self.timezone = timezone
+        self.passages = FullText(driver)
+
+    async def recall(self, query: Query) -> list[Recalled]:
+        found = await self.passages.recall(query)
+        if not query.memories:
+            return found
+        wish = self.language.wish(query.text[-LONGEST_QUESTION:])
+        known = await self.driver.read(partial(gather, query=query, found=found, wish=wish))
+        return woven(found, known, wish, lineage=query.lineage, live=query.live)
+
+    def prepare(self, messages: Sequence[Message], *, at: float) -> list[Plan]:
+        pieces = self.passages.prepare(messages)
+        return [Plan(passages=p, distilled=self._distilled(m, at) if p else None) for p, m in zip(pieces, messages, strict=True)]
+
+    def _distilled(self, message: Message, at: float) -> Distilled | None:
+        """What a user states. What a model or a tool says is no statement of the user's, and stays findable as what it is."""
+        if message.role != "user":
+            return None
+        found = self.language.distil(blocks.blanked(message.text), origin="user", said_at=at, timezone=self.timezone)
+        return found if found.candidates or found.refusals else None
+
+    def learn(self, tx: Tx, learned: Learned) -> Taken:
+        mark = self.passages.learn(
+            tx, self._found_by(learned)
+        )  # first: it holds the scope, so that nobody else changes its ledger meanwhile
+        said = [ledger.Said(position=at, origin="user", distilled=plan.distilled) for at, plan in learned.plans if plan.distilled]
+        turn = ledger.Turn(
+            tenant=learned.tenant,
+            scope=learned.scope,
+            lineage=learned.lineage,
+            session_id=learned.session_id,
+            at=learned.at,
+            version=self.language.version,
+            said=said,
+        )
+        return Taken(mark=mark, diff=ledger.learn(tx, turn, self.language.judge))
+
+    def committed(self, learned: Learned, taken: Taken) -> None:
+        self.passages.committed(self._found_by(learned), taken.mark)
+
+    def _found_by(self, learned: Learned) -> Learned:
+        return replace(learned, plans=[(at, plan.passages) for at, plan in learned.plans])
+
+
+class Nothing:
+    """The memory provider that remembers nothing: `MNEMON_MEMORY_PROVIDER=none`."""
+
+    async def recall(self, query: Query) -> list[Recalled]:
+        return []
+
+    def prepare(self, messages: Sequence[Message], *, at: float) -> list[None]:
+        return [None] * len(messages)
+
+    def learn(self, tx: Tx, learned: Learned) -> Taken:
+        return Taken(mark=0, diff={})
+
+    def committed(self, learned: Learned, taken: Taken) -> None:
+        """Nothing was learned."""
+
+
+def gather(tx: Tx, *, query: Query, found: Sequence[Recalled], wish: Wish) -> Known:
+    """What the ledger has to say about a question and the passages found for it.
+
+    One step along every link, to the end of every closing, and whatever else the messages state that are to be shown.
+    """
+    memories = Memories(tx, query.tenant, query.scope)
+    looked = dict.fromkeys((r.session_id, r.position) for r in found)
+    called = memories.called(
+        Call(
+            places=list(looked),
+            slots=wish.slots,
+            kinds=wish.kinds,
+            terms=wish.terms,
+            shared=SHARED,
+            most=FOUND_OF_ALL if wish.every else FOUND,
+            pinned=PINNED,
+            instructions=INSTRUCTIONS,
+            preferences=PREFERENCES,
+        )
+    )
+    known = around(memories, called)
+    while beside := {(e.session_id, e.position) for said in known.evidence.values() for e in said} - looked.keys():
+        looked |= dict.fromkeys(beside)
+        called += memories.called(Call(places=sorted(beside)))
+        known = around(memories, called)
+    return known
+
+
+def around(memories: Memories, called: Sequence[Called]) -> Known:
+    """The rows of what was called, of what they are linked with and of what closed any of them, with evidence."""
+    telling = dict.fromkeys(c.id for c in called if not c.plain)
+    if not telling:
+        return Known(called=called)
+    rows = {m.id: m for m in memories.after(telling)}
+    links = memories.links(rows)
+    linked = {side for link in links for side in (link.source, link.target)} - rows.keys()
+    if linked:
+        rows |= {m.id: m for m in memories.after(linked)}
+        links = memories.links(rows)
+    return Known(called=called, memories=rows, evidence=memories.evidence(rows), links=links)

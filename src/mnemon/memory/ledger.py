@@ -1,0 +1,174 @@
+"""From candidates to the ledger: what is said anew is added, what is repeated gains evidence, what is over is closed.
+
+The words that decide stand in `distil`, as pure functions; here they are asked, and what they say is written. All of it happens inside the
+transaction of the turn, so that two turns of one scope cannot both take the same statement for open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from mnemon.core import ids
+from mnemon.core.records import Json
+from mnemon.memory.statements import Candidate, Distilled, Origin, Refusal, Statement, Verdict, When
+from mnemon.store.base import Tx
+from mnemon.store.memories import Details, Evidence, Link, Memories, Relation, Remembered, slot_of
+
+SHARING = 40
+RECENT = 8
+REFUSALS_TOLD = 20
+OWN_WORDS = ("text", "kind", "rule", "subject", "attribute", "single", "negated")
+COMPARED = ("values", "terms", "cue", "about", "cause", "effect")
+
+
+class Judge(Protocol):
+    """Decides what becomes of a candidate, among the open statements it may be about."""
+
+    def __call__(self, candidate: Candidate, *, said_at: float, origin: Origin, known: Sequence[Statement]) -> Verdict: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """A message as it was understood."""
+
+    position: int
+    origin: Origin
+    distilled: Distilled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What one turn says, and where."""
+
+    tenant: str
+    scope: int
+    lineage: int
+    session_id: str
+    at: float
+    version: int
+    said: Sequence[Said]
+
+
+@dataclass(slots=True)
+class Changes:
+    """What is to be written, and the account of it. Built first, written at the end: a later candidate sees what an earlier one did."""
+
+    added: list[Remembered] = field(default_factory=list)
+    evidence: list[tuple[str, Evidence]] = field(default_factory=list)
+    closed: list[tuple[str, str | None, str, float]] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    account: Json = field(default_factory=lambda: {name: [] for name in ("added", "merged", "superseded", "retracted", "refused")})
+
+
+def learn(tx: Tx, turn: Turn, judge: Judge) -> Json:
+    """Write what a turn says; the account for its receipt. A turn that says nothing costs no statement."""
+    changes = Changes()
+    refused = [(s.position, r) for s in turn.said for r in s.distilled.refusals]
+    candidates = [(s, c) for s in turn.said for c in s.distilled.candidates]
+    if candidates:
+        memories = Memories(tx, turn.tenant, turn.scope)
+        known = {s.id: s for s in related(memories, turn, [c for _, c in candidates])}
+        for said, candidate in candidates:
+            verdict = judge(candidate, said_at=turn.at, origin=said.origin, known=tuple(known.values()))
+            if verdict.outcome == "refused":
+                refused.append((said.position, Refusal(text=candidate.text, start=candidate.start, end=candidate.end, rule=verdict.rule)))
+            apply(changes, known, turn=turn, said=said, candidate=candidate, verdict=verdict)
+        write(memories, changes, at=turn.at)
+    account = changes.account
+    account["refused"] = [{"rule": r.rule, "evidence": place(turn, p, r)} for p, r in refused[:REFUSALS_TOLD]]
+    account["refused_in_all"] = len(refused)
+    return account
+
+
+def related(memories: Memories, turn: Turn, candidates: Sequence[Candidate]) -> list[Statement]:
+    """The open statements that these candidates may be about."""
+    slots = dict.fromkeys(slot for c in candidates if (slot := slot_of(c.subject, c.attribute)))
+    terms = dict.fromkeys(term for c in candidates for term in c.terms)
+    return [statement(m) for m in memories.related(slots=slots, terms=terms, lineage=turn.lineage, sharing=SHARING, recent=RECENT)]
+
+
+def apply(changes: Changes, known: dict[str, Statement], *, turn: Turn, said: Said, candidate: Candidate, verdict: Verdict) -> None:
+    """Note what a verdict does. Only what was open to it can be closed by it."""
+    began = holds_from(candidate, turn.at)
+    here = Evidence(lineage=turn.lineage, position=said.position, start=candidate.start, length=candidate.end - candidate.start, at=turn.at)
+    account = changes.account
+    new = None
+    if verdict.outcome == "added":
+        row = memory(candidate, origin=said.origin, at=turn.at, version=turn.version)
+        changes.added.append(row)
+        new = row.id
+        account["added"].append({"id": new, "kind": row.kind, "rule": verdict.rule, "evidence": place(turn, said.position, candidate)})
+    elif verdict.outcome == "merged" and verdict.into in known:
+        new = verdict.into
+        account["merged"].append({"id": new, "rule": verdict.rule, "evidence": place(turn, said.position, candidate)})
+    if new:
+        changes.evidence.append((new, here))
+        for old in open_among(verdict.closes, known, but=new):
+            kind: Relation = "reverses" if verdict.reversal else "supersedes"
+            changes.closed.append((old, new, verdict.rule, began))
+            changes.links.append(Link(source=new, target=old, kind=kind, rule=verdict.rule, at=turn.at))
+            account["superseded"].append({"id": old, "by": new, "rule": verdict.rule, "reversal": verdict.reversal})
+        for effect in verdict.explains:
+            if effect in known and effect != new:
+                changes.links.append(Link(source=new, target=effect, kind="cause", rule=verdict.rule, at=turn.at))
+    for old in open_among(verdict.retracts, known, but=new):
+        changes.closed.append((old, None, verdict.rule, turn.at))
+        account["retracted"].append({"id": old, "rule": verdict.rule})
+    if new and new not in known:
+        known[new] = Statement(id=new, candidate=candidate, origin=said.origin, said_at=turn.at)
+
+
+def open_among(wanted: Iterable[str], known: dict[str, Statement], *, but: str | None) -> list[str]:
+    """Those of the wanted that are open; from now on they are not."""
+    found = [i for i in dict.fromkeys(wanted) if i in known and i != but]
+    for closed in found:
+        del known[closed]
+    return found
+
+
+def write(memories: Memories, changes: Changes, *, at: float) -> None:
+    memories.add(changes.added)
+    memories.support(changes.evidence)
+    for old, by, rule, until in changes.closed:
+        memories.close(old, by=by, rule=rule, at=at, until=until)
+    memories.link(changes.links)
+
+
+def memory(candidate: Candidate, *, origin: Origin, at: float, version: int) -> Remembered:
+    """A candidate as a new row of the ledger."""
+    when = candidate.happened
+    return Remembered(
+        id=ids.memory(),
+        **{name: getattr(candidate, name) for name in OWN_WORDS},
+        details=Details(**{name: getattr(candidate, name) for name in COMPARED}),
+        origin=origin,
+        version=version,
+        happened=(when.start, when.end, when.grain) if when else None,
+        valid_from=holds_from(candidate, at),
+        recorded_at=at,
+    )
+
+
+def holds_from(candidate: Candidate, at: float) -> float:
+    """Since when it is so: since it happened, if that was in the past, else since it was said."""
+    return min(candidate.happened.start, at) if candidate.happened else at
+
+
+def statement(row: Remembered) -> Statement:
+    """A row of the ledger as judging knows it."""
+    details = {name: getattr(row.details, name) for name in COMPARED}
+    candidate = Candidate(
+        **{name: getattr(row, name) for name in OWN_WORDS},
+        **details,
+        start=0,
+        end=len(row.text),
+        happened=When(start=row.happened[0], end=row.happened[1], grain=row.happened[2]) if row.happened else None,  # type: ignore[arg-type]
+    )
+    return Statement(id=row.id, candidate=candidate, origin=row.origin, said_at=row.recorded_at, valid_to=row.valid_to)  # type: ignore[arg-type]
+
+
+def place(turn: Turn, position: int, words: Candidate | Refusal) -> Json:
+    """Where the words stand. A receipt repeats no text: what is deleted must be gone from it too."""
+    return {"session_id": turn.session_id, "position": position, "start": words.start, "length": words.end - words.start}

@@ -1,0 +1,317 @@
+"""Passages and ledger in one: each recalled line says what became of it, and what is over never comes without what took its place. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from mnemon.core import clock
+from mnemon.core.records import Recalled
+from mnemon.store.memories import BY_HAND, Called, Evidence, Link, Remembered
+
+STANDING = ("instruction", "preference")
+STANDING_CHARACTERS = 600
+BROUGHT = ("successor", "predecessor", "link")
+WORD = re.compile(r"\w")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What a question asks for, as far as the ledger can help.
+
+    Slots by name, terms and kinds of statements to look for; and whether it is about times, about what was before, or about all there is.
+    """
+
+    slots: tuple[str, ...] = ()
+    terms: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    when: bool = False
+    history: bool = False
+    every: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What the ledger has to say: what was called up, and the rows, evidence and links around it."""
+
+    called: Sequence[Called] = ()
+    memories: dict[str, Remembered] = field(default_factory=dict)
+    evidence: dict[str, list[Evidence]] = field(default_factory=dict)
+    links: Sequence[Link] = ()
+
+
+class Spot(NamedTuple):
+    """Where in a message a memory stands."""
+
+    memory: str
+    start: int
+    end: int
+
+
+def woven(passages: Sequence[Recalled], known: Known, wish: Wish, *, lineage: int, live: int) -> list[Recalled]:
+    """The lines to show, best first. What stands in the prompt already (`lineage` behind `live`) comes only if another line needs it."""
+    weave = Weave(known, wish, lineage=lineage, live=live)
+    weave.find(passages)
+    weave.call()
+    weave.bring()
+    return weave.dressed()
+
+
+class Weave:
+    """First all lines are found, then each is told what became of what it says."""
+
+    def __init__(self, known: Known, wish: Wish, *, lineage: int, live: int) -> None:
+        self.known = known
+        self.wish = wish
+        self.inside = (lineage, live)
+        self.lines: dict[str, Recalled] = {}
+        self.by_message: dict[tuple[str, int], list[str]] = {}
+        self.first: list[str] = []
+        self.last: list[str] = []
+        self.spots = spots_of(known)
+
+    # -- which lines ----------------------------------------------------------------------------------------------------
+
+    def find(self, passages: Sequence[Recalled]) -> None:
+        """The passages that were found, without what was taken back in them."""
+        for passage in passages:
+            for piece in without(passage, self.withdrawn(passage)):
+                self.place(piece)
+
+    def call(self) -> None:
+        """Lines of their own for what comes along whether or not a passage was found for it."""
+        room = STANDING_CHARACTERS
+        for called in self.known.called:
+            if called.why == "words":
+                continue
+            memory = self.known.memories[called.id]
+            if memory.state == "superseded" and not self.wish.history:
+                continue
+            if called.why in STANDING:
+                room -= len(memory.text)
+                if room < 0:
+                    continue
+            key = self.line_of(called.id, why=called.why)
+            if key:
+                (self.last if called.why == "terms" and not self.wish.every else self.first).append(key)
+
+    def bring(self) -> None:
+        """What belongs to those lines: the end of every closing, and one step along the links of what was found or called."""
+        own = set(self.lines)
+        todo = list(self.lines)
+        for key in todo:
+            for memory in self.stated_on(self.lines[key]):
+                for other, why in self.belonging(memory, onward=key in own):
+                    if self.shown(other) is None and (line := self.line_of(other, why=why, needed=True)):
+                        todo.append(line)
+
+    def belonging(self, memory: Remembered, *, onward: bool) -> list[tuple[str, str]]:
+        """(memory, why) of what is to stand in the prompt too."""
+        found = []
+        if memory.state == "superseded" and (head := self.head(memory)):
+            found.append((head.id, "successor"))
+        for link in self.known.links if onward else ():
+            if link.kind == "cause" and memory.id in (link.source, link.target):
+                found.append((link.target if memory.id == link.source else link.source, "link"))
+            elif link.source == memory.id and memory.state == "active" and (link.kind == "reverses" or self.wish.history):
+                found.append((link.target, "predecessor"))
+        return found
+
+    def line_of(self, memory: str, *, why: str, needed: bool = False) -> str | None:
+        """The line that states a memory: one that is there, or one of its own. None if there is nothing to show, or it is shown anyway."""
+        row = self.known.memories.get(memory)
+        if row is None or row.state == "retracted":
+            return None
+        if key := self.shown(memory):
+            return key
+        evidence = self.known.evidence.get(memory)
+        if not evidence:
+            return self.place(noted(row, why=why)) if row.version == BY_HAND else None
+        if not needed and any(e.lineage == self.inside[0] and e.position > self.inside[1] for e in evidence):
+            return None
+        line = stated(row, evidence[0], why=why)
+        return None if self.withdrawn(line) else self.place(line)
+
+    def shown(self, memory: str) -> str | None:
+        """The first line that states all of a memory, if there is one."""
+        if memory in self.lines:
+            return memory
+        for e in self.known.evidence.get(memory, ()):
+            for key in self.by_message.get((e.session_id, e.position), ()):
+                line = self.lines[key]
+                if line.start <= e.start and e.start + e.length <= line.start + len(line.text):
+                    return key
+        return None
+
+    def place(self, line: Recalled) -> str:
+        self.lines[line.key] = line
+        self.by_message.setdefault((line.session_id, line.position), []).append(line.key)
+        return line.key
+
+    def on(self, line: Recalled) -> list[Spot]:
+        """What stands on a line, at least in part."""
+        spots = self.spots.get((line.session_id, line.position), ())
+        return [s for s in spots if s.start < line.start + len(line.text) and s.end > line.start]
+
+    def stated_on(self, line: Recalled) -> list[Remembered]:
+        ids = [s.memory for s in self.on(line)] if line.session_id else line.memories
+        return [self.known.memories[i] for i in ids if i in self.known.memories]
+
+    def withdrawn(self, line: Recalled) -> list[tuple[int, int]]:
+        """The stretches of a line's text that were taken back, as (start, end) within it."""
+        gone = [s for s in self.on(line) if s.memory in self.known.memories and self.known.memories[s.memory].state == "retracted"]
+        return sorted((max(0, s.start - line.start), s.end - line.start) for s in gone)
+
+    def head(self, memory: Remembered) -> Remembered | None:
+        """What holds now in place of a memory; None if that was withdrawn."""
+        found, steps = memory, 0
+        while found.closed_by in self.known.memories and steps < len(self.known.memories):
+            found, steps = self.known.memories[found.closed_by], steps + 1
+        return found if found.state == "active" else None
+
+    # -- what is said about them ----------------------------------------------------------------------------------------
+
+    def dressed(self) -> list[Recalled]:
+        """Every line with what became of it, best first, each followed by what it needs."""
+        lines = {key: self.dress(line) for key, line in self.lines.items()}
+        found: dict[str, Recalled] = {}
+        brought = [key for key in lines if lines[key].why in BROUGHT]
+        for key in (*self.first, *(k for k in lines if k not in self.last and k not in brought), *self.last, *brought):
+            for each in (key, *lines[key].needs):
+                found.setdefault(each, lines[each])
+        return list(found.values())
+
+    def dress(self, line: Recalled) -> Recalled:
+        spots = self.on(line) if line.session_id else [Spot(i, line.start, line.start + len(line.text)) for i in line.memories]
+        marks: list[tuple[int, str]] = []
+        needs: dict[str, None] = {}
+        beside = ""
+        for spot in spots:
+            memory = self.known.memories.get(spot.memory)
+            if memory is None:
+                continue
+            words = [*self.happening(memory), *self.standing(memory, line, needs)]
+            for effect in self.effects(memory, line, needs):
+                words.append(f"(reason for {name(self.lines[effect])})")
+                beside = effect
+            marks += [(min(spot.end - line.start, len(line.text)), text) for text in words]
+        ids = dict.fromkeys((*line.memories, *(s.memory for s in spots)))
+        ordered = tuple(sorted(dict.fromkeys(marks), key=lambda m: m[0]))
+        return replace(line, marks=ordered, needs=tuple(needs), memories=tuple(ids), beside=beside)
+
+    def happening(self, memory: Remembered) -> list[str]:
+        return [f"(happened {period(*memory.happened)})"] if self.wish.when and memory.happened else []
+
+    def standing(self, memory: Remembered, line: Recalled, needs: dict[str, None]) -> list[str]:
+        """Whether it still holds. What is over names what holds now, and needs it."""
+        if memory.state == "active":
+            return self.current(memory, line)
+        after = self.known.memories.get(memory.closed_by or "")
+        word = "corrected" if after and after.details.cue == "correction" else "superseded"
+        over = f"{word} {clock.day(memory.valid_to or memory.recorded_at)}"
+        head = self.head(memory)
+        other = self.shown(head.id) if head else None
+        if other is None:
+            return [f"({over}; what took its place was withdrawn)"]
+        if other == line.key:
+            return [f"({over} by what follows)"]
+        needs[other] = None
+        return [f"({over}: see {name(self.lines[other])})"]
+
+    def current(self, memory: Remembered, line: Recalled) -> list[str]:
+        """What took the place of something says since when it holds."""
+        replaced = [k for k in self.known.links if k.source == memory.id and k.kind != "cause"]
+        if not replaced:
+            return []
+        parts = [f"current since {clock.day(memory.valid_from)}"]
+        for link in replaced:
+            old = self.shown(link.target)
+            if old and old != line.key:
+                parts.append(f"{'reversal of' if link.kind == 'reverses' else 'supersedes'} {name(self.lines[old])}")
+            elif link.kind == "reverses":
+                parts.append("a reversal")
+        return [f"({'; '.join(dict.fromkeys(parts))})"]
+
+    def effects(self, memory: Remembered, line: Recalled, needs: dict[str, None]) -> list[str]:
+        """The lines that this memory is the reason of. A reason and what it is the reason of stand together."""
+        found = []
+        for link in self.known.links:
+            if link.kind != "cause" or memory.id not in (link.source, link.target):
+                continue
+            other = self.shown(link.target if link.source == memory.id else link.source)
+            if other and other != line.key:
+                needs[other] = None
+                if link.source == memory.id:
+                    found.append(other)
+        return found
+
+
+def spots_of(known: Known) -> dict[tuple[str, int], list[Spot]]:
+    """Where memories stand, by message, in the order of the text."""
+    found: dict[tuple[str, int], set[Spot]] = {}
+    for c in known.called:
+        if c.why == "words":
+            found.setdefault((c.session_id, c.position), set()).add(Spot(c.id, c.start, c.start + c.length))
+    for memory, evidence in known.evidence.items():
+        for e in evidence:
+            found.setdefault((e.session_id, e.position), set()).add(Spot(memory, e.start, e.start + e.length))
+    return {message: sorted(spots, key=lambda s: (s.start, s.end, s.memory)) for message, spots in found.items()}
+
+
+def without(passage: Recalled, stretches: Sequence[tuple[int, int]]) -> list[Recalled]:
+    """What is left of a passage when these stretches are cut out of it: nothing, the whole, or pieces."""
+    if not stretches:
+        return [passage]
+    found = []
+    start = 0
+    for cut, end in (*stretches, (len(passage.text), len(passage.text))):
+        piece = passage.text[start:cut]
+        if WORD.search(piece):
+            text = piece.strip()
+            begins = passage.start + start + piece.index(text)
+            found.append(replace(passage, text=text, start=begins, tokens=None))
+        start = max(start, end)
+    return found
+
+
+def stated(row: Remembered, evidence: Evidence, *, why: str) -> Recalled:
+    """A line of its own for a memory: its words, where they stand."""
+    text = evidence.quote.strip()
+    return Recalled(
+        text=text,
+        role=evidence.role,
+        at=evidence.at,
+        session_id=evidence.session_id,
+        position=evidence.position,
+        start=evidence.start + evidence.quote.find(text),
+        score=0.0,
+        why=why,
+        memories=(row.id,),
+    )
+
+
+def noted(row: Remembered, *, why: str) -> Recalled:
+    """A line for a memory that was added by hand: no message says it."""
+    return Recalled(text=row.text, role=row.origin, at=row.recorded_at, session_id="", position=0, score=0.0, why=why, memories=(row.id,))
+
+
+def name(line: Recalled) -> str:
+    """How other lines speak of a line."""
+    return f"#{line.position}" if line.position else f"the note of {clock.day(line.at)}"
+
+
+def period(start: float, end: float, grain: str) -> str:
+    """A stretch of time as people write it, in UTC."""
+    day = datetime.fromtimestamp(start, UTC)
+    if grain == "year":
+        return f"{day.year}"
+    if grain == "quarter":
+        return f"{day.year} Q{(day.month + 2) // 3}"
+    if grain == "month":
+        return f"{day:%Y-%m}"
+    if grain == "week":
+        return f"{day:%Y-%m-%d} to {clock.day(end - 1)}"
+    return f"{day:%Y-%m-%d}"
