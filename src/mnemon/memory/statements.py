@@ -12,6 +12,7 @@ Kind = Literal["fact", "preference", "instruction", "decision", "event", "plan"]
 Cue = Literal["none", "addition", "update", "correction", "reversal", "retraction"]
 Grain = Literal["instant", "day", "week", "month", "quarter", "year"]
 Origin = Literal["user", "assistant", "tool", "job", "import"]
+Asking = Literal["why", "when", "before", "after", "still", "changed", "how_many", "list_all", "who", "where", "which", "what", "how"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,3 +96,16 @@ class Verdict:
     retracts: tuple[str, ...] = ()
     explains: tuple[str, ...] = ()
     reversal: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a question is after: its kinds, the (subject, attribute) it may mean, names in it as written, and its content words.
+
+    The slots are guesses, best first: they are for looking up, a question changes nothing.
+    """
+
+    kinds: frozenset[Asking] = frozenset()
+    slots: tuple[tuple[str, str], ...] = ()
+    entities: tuple[str, ...] = ()
+    terms: tuple[str, ...] = ()

@@ -1,0 +1,222 @@
+"""What a new statement does to those that are known: it repeats, closes, takes back or explains them, or stands beside them.
+
+Precision first: a statement is closed by a newer value of the same single slot, by the opposite of what it says, or by words that speak of
+a change and of its topic. What shares no word with it never touches it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from mnemon.memory import words
+from mnemon.memory.distil import lexicon, phrases
+from mnemon.memory.distil.distilling import GENERIC
+from mnemon.memory.statements import Candidate, Origin, Statement, Verdict
+
+STRENGTH: dict[Origin, int] = {"user": 3, "import": 2, "assistant": 1, "tool": 1, "job": 1}
+JUST_NOW = 900  # seconds in which "forget that" can mean what was said last
+COMMON = 3  # statements that may share a word before it tells little
+MEASURES = ("when", "version", "percent", "number", "code")
+WEAK = frozenset(
+    stem
+    for form, verb in lexicon.VERBS.items()
+    if "base" not in verb.forms or verb.lemma in ("use", "live", "work", "play", "want", "like", "need", "take", "pay", "buy", "sell", "make", "get", "hate", "prefer", "have")
+    for stem in words.normal(form)
+    if not any("base" in v.forms and f == stem and v.lemma not in ("use", "live", "work", "play", "want", "like", "need", "take", "pay", "buy", "sell", "make", "get", "hate", "prefer", "have") for f, v in ((stem, lexicon.VERBS.get(stem) or verb),))
+)
+
+
+def judge(candidate: Candidate, *, said_at: float, origin: Origin, known: Sequence[Statement]) -> Verdict:
+    """What becomes of a candidate among the statements that are open."""
+    if origin not in ("user", "import"):
+        return Verdict(outcome="refused", rule=f"said_by_{origin}")
+    known = [s for s in known if s.valid_to is None]
+    if candidate.cue == "retraction":
+        taken = _taken_back(candidate, said_at, known)
+        return Verdict(outcome="refused", rule="retraction" if taken else "retraction_of_nothing", retracts=tuple(s.id for s in taken if _may(origin, said_at, s)))
+    repeated = next((s for s in known if repeats(candidate, s.candidate)), None)
+    if repeated is not None:
+        return Verdict(outcome="merged", rule="repeats", into=repeated.id)
+    explained = tuple(s.id for s in _explained(candidate, known))
+    closed, rule, reversal = _closed(candidate, [s for s in known if _may(origin, said_at, s)])
+    return Verdict(
+        outcome="added", rule=rule or ("explains" if explained else "new"), closes=tuple(s.id for s in closed), explains=tuple(i for i in explained if i not in {s.id for s in closed}), reversal=reversal
+    )
+
+
+def _may(origin: Origin, said_at: float, statement: Statement) -> bool:
+    """The weaker origin never overrides the stronger, nor the older word the newer."""
+    return STRENGTH[origin] >= STRENGTH[statement.origin] and said_at >= statement.said_at
+
+
+def repeats(one: Candidate, two: Candidate) -> bool:
+    """Do they say the same? Then the second adds evidence and nothing else."""
+    if one.negated != two.negated or (one.cause and not two.cause):
+        return False
+    if one.text == two.text or _flat(one.text) == _flat(two.text):
+        return True
+    if one.happened != two.happened and (one.happened is None or two.happened is None or one.happened.start != two.happened.start):
+        return False
+    slot = one.subject and (one.subject, one.attribute) == (two.subject, two.attribute)
+    return bool(slot and one.values and _same_values(one, two) and (one.single or set(one.terms) == set(two.terms)))
+
+
+@lru_cache(maxsize=4096)
+def _flat(text: str) -> tuple[str, ...]:
+    return tuple(w.casefold() for w in words.WORD.findall(text))
+
+
+def _same_values(one: Candidate, two: Candidate) -> bool:
+    return {_flat(v) for v in one.values} == {_flat(v) for v in two.values}
+
+
+def _closed(candidate: Candidate, known: Sequence[Statement]) -> tuple[list[Statement], str, bool]:
+    if candidate.cue == "addition":
+        return [], "", False
+    same = [s for s in known if candidate.subject and (s.candidate.subject, s.candidate.attribute) == (candidate.subject, candidate.attribute)]
+    opposite = [s for s in same if s.candidate.negated != candidate.negated and _same_values(s.candidate, candidate)]
+    if opposite:
+        return opposite, "opposite", True
+    turned = candidate.cue == "reversal"
+    newer = [s for s in same if candidate.single and s.candidate.single and candidate.values and s.candidate.values and not _same_values(candidate, s.candidate)]
+    if newer:
+        return newer, "newer_value" if candidate.cue == "none" else candidate.cue, turned
+    if candidate.cue in ("correction", "reversal", "update"):
+        target = _topic(candidate, known)
+        if target is not None:
+            return [target], candidate.cue, turned
+    return [], "", False
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """How much a statement is about what the candidate speaks of."""
+
+    statement: Statement
+    score: float
+
+
+def _topic(candidate: Candidate, known: Sequence[Statement]) -> Statement | None:
+    """The one statement that a correction, update or reversal speaks of; nothing if there is none, or two of them."""
+    counts = Counter(t for s in known for t in set(s.candidate.terms))
+    found = [m for s in known if (m := _match(candidate, s, counts)) is not None]
+    found.sort(key=lambda m: (-m.score, -m.statement.said_at))
+    if not found or (len(found) > 1 and found[0].score - found[1].score < 0.2 and not _same_matter(found[0], found[1])):
+        return None
+    return found[0].statement
+
+
+def _same_matter(one: Match, two: Match) -> bool:
+    a, b = one.statement.candidate, two.statement.candidate
+    return bool(a.subject) and (a.subject, a.attribute) == (b.subject, b.attribute)
+
+
+def _match(candidate: Candidate, statement: Statement, counts: Counter[str]) -> Match | None:
+    old = statement.candidate
+    shared = [t for t in candidate.terms if _has(t, old.terms)]
+    telling = [t for t in shared if t not in WEAK and t not in GENERIC]
+    score = sum(1.0 if counts[t] <= COMMON else 0.5 for t in telling)
+    named = _names_old(candidate, old)
+    alike = _alike(candidate, old)
+    together = _compatible(candidate, old)
+    if not shared and not named:
+        return None
+    if named:
+        score += 2
+    if alike:
+        score += 0.5
+    if together and telling:
+        score += 0.5
+    if candidate.attribute and candidate.attribute == old.attribute:
+        score += 0.5
+    if candidate.cue == "reversal" and old.kind in ("decision", "plan", "preference"):
+        score += 0.3
+    fits = {"correction": named or (alike and bool(telling) and together) or len(telling) > 1, "update": _updates(candidate, old, named=named, alike=alike, telling=telling) and together}
+    if candidate.cue == "reversal":
+        fits["reversal"] = bool(telling) and (together or named) or (named and alike)
+    return Match(statement, score) if fits.get(candidate.cue, False) else None
+
+
+def _updates(candidate: Candidate, old: Candidate, *, named: bool, alike: bool, telling: list[str]) -> bool:
+    """An update must fill the same kind of place: the same attribute, a value of the same kind, or the old value by name."""
+    if named and (telling or candidate.attribute == old.attribute or alike):
+        return True
+    if not telling:
+        return False
+    values = {v for v in candidate.values if phrases.shape(v) == "name"} and {v for v in old.values if phrases.shape(v) == "name"}
+    return alike or candidate.attribute == old.attribute != "" or (bool(values) and len(telling) > 1) or len(telling) > 2
+
+
+def _names_old(candidate: Candidate, old: Candidate) -> bool:
+    """Does it name what the older one says: "not 5432", "instead of the refund"?"""
+    about = [w for w in words.words(candidate.about)]
+    return bool(about) and all(_has(w, words.words(old.text)) for w in about)
+
+
+def _alike(one: Candidate, two: Candidate) -> bool:
+    """Are their values of one kind that can be measured: two days, two versions, two numbers?"""
+    return bool({phrases.shape(v) for v in one.values} & {phrases.shape(v) for v in two.values} & set(MEASURES))
+
+
+def _compatible(one: Candidate, two: Candidate) -> bool:
+    """May they speak of the same thing? Not if each says of its own thing what the other does not say."""
+    a, b = _thing(one), _thing(two)
+    if not a or not b:
+        return True
+    return _within(a, two) or _within(b, one)
+
+
+def _thing(candidate: Candidate) -> set[str]:
+    if candidate.subject in ("", phrases.USER):
+        return set()
+    return {s for w in candidate.subject.split() for s in words.normal(w)}
+
+
+def _within(thing: set[str], other: Candidate) -> bool:
+    said = words.words(other.text)
+    return all(_has(w, said) for w in thing)
+
+
+def _has(term: str, terms: Iterable[str]) -> bool:
+    """Is the word there, or one that it is a part of: deliver and delivery, service and microservice?"""
+    if term in terms:
+        return True
+    return len(term) >= 5 and term.isalpha() and any(len(t) >= 5 and (t.startswith(term) or term.startswith(t) or t.endswith(term) or term.endswith(t)) for t in terms)
+
+
+def _taken_back(candidate: Candidate, said_at: float, known: Sequence[Statement]) -> list[Statement]:
+    if not candidate.about:
+        newest = max(known, key=lambda s: s.said_at, default=None)
+        return [newest] if newest is not None and 0 <= said_at - newest.said_at <= JUST_NOW else []
+    about = candidate.terms or words.words(candidate.about)
+    if not about:
+        return []
+    shares = [(sum(_has(w, words.words(s.candidate.text)) for w in about) / len(about), s) for s in known]
+    whole = [s for share, s in shares if share == 1]
+    if whole:
+        return whole
+    best = max(shares, key=lambda x: (x[0], x[1].said_at), default=None)
+    return [best[1]] if best is not None and best[0] >= 0.6 and sum(share == best[0] for share, _ in shares) == 1 else []
+
+
+def _explained(candidate: Candidate, known: Sequence[Statement]) -> list[Statement]:
+    """The statement that the reason is given for, if it was said before without one."""
+    if not candidate.cause or not candidate.effect:
+        return []
+    effect = [w for w in words.words(candidate.effect) if w not in GENERIC] or list(words.words(candidate.effect))
+    telling = [w for w in effect if w not in WEAK] or effect
+    best: tuple[float, float] = (0.0, 0.0)
+    found: list[Statement] = []
+    for s in known:
+        said = s.candidate.terms
+        if s.candidate.cause or not any(_has(w, said) for w in telling):
+            continue
+        share = sum(_has(w, said) for w in effect) / len(effect)
+        cover = sum(_has(w, effect) for w in said) / max(1, len(said))
+        if share >= 0.5 and cover >= 0.3 and (share, cover) >= best:
+            found = [s] if (share, cover) > best else [*found, s]
+            best = (share, cover)
+    return found if len(found) == 1 else []

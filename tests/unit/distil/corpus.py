@@ -1,0 +1,166 @@
+"""Reads the corpus beside it and says which of its expectations are met. `python -m tests.unit.distil.corpus` prints the figures and every miss."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from mnemon.memory.distil import distil, judge
+from mnemon.memory.statements import Candidate, Distilled, Statement, Verdict
+
+SAID = datetime(2026, 6, 17, 12, tzinfo=UTC).timestamp()
+DAY = 86400.0
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A line of the corpus: messages, and what is expected of the last."""
+
+    messages: tuple[str, ...]
+    expected: tuple[str, ...]
+
+
+def load(name: str) -> list[Case]:
+    lines = [line for line in (HERE / name).read_text().splitlines() if line and not line.startswith(("#", "=="))]
+    parted = [line.rpartition(" => ") for line in lines]
+    return [Case(tuple(said.split(" || ")), tuple(e.strip() for e in expected.split(";"))) for said, _, expected in parted]
+
+
+def heard(text: str, at: float = SAID) -> Distilled:
+    return distil(text, origin="user", said_at=at, timezone="UTC")
+
+
+def unmet(case: Case) -> list[str]:
+    """What of a sentence's expectations is not met; empty if all is."""
+    found = heard(case.messages[0])
+    if case.expected[0].startswith("no "):
+        rules = case.expected[0].removeprefix("no ").split("|")
+        missing = [f"kept: {c.text}" for c in found.candidates]
+        return missing or ([] if any(r.rule in rules for r in found.refusals) else [f"refused by {[r.rule for r in found.refusals]}"])
+    if not found.candidates:
+        return [f"not kept: {[r.rule for r in found.refusals]}"]
+    return min(([e for e in case.expected[1:] if not met(c, e)] for c in found.candidates), key=len)
+
+
+def met(c: Candidate, expectation: str) -> bool:
+    name, _, wanted = expectation.partition("=")
+    if name == "when":
+        if c.happened is None:
+            return False
+        start, end = (datetime.fromtimestamp(t, UTC).date().isoformat() for t in (c.happened.start, c.happened.end))
+        return f"{start}..{end} {c.happened.grain}" == wanted
+    if name == "slot":
+        return f"{c.subject}/{c.attribute}" == wanted
+    if name == "value":
+        return any(wanted in v for v in c.values)
+    if name in ("about", "cause", "effect"):
+        return wanted in getattr(c, name)
+    flags = {"neg": c.negated, "single": c.single, "many": not c.single}
+    return flags[name] if name in flags else bool(getattr(c, name) == wanted)
+
+
+def bystanders() -> list[Statement]:
+    """Forty statements about other things: nothing in a pair may touch them."""
+    said = [c.messages[0] for c in load("sentences.txt") if c.expected[0] == "keep"]
+    found = [c for text in said[::3] for c in heard(text, SAID - 30 * DAY).candidates if c.cue == "none"]
+    return [statement(f"by{i}", c, SAID - 30 * DAY) for i, c in enumerate(found[:40])]
+
+
+def statement(name: str, candidate: Candidate, at: float) -> Statement:
+    return Statement(id=name, candidate=candidate, origin="user", said_at=at)
+
+
+def verdict(case: Case, among: list[Statement]) -> tuple[str, list[Verdict]]:
+    """What the last message of a pair does to the others, in one word, and the verdicts."""
+    old: list[Statement] = []
+    for text in case.messages[:-1]:
+        old += [statement(f"old{len(old) + i}", c, SAID - 3 * DAY) for i, c in enumerate(heard(text, SAID - 3 * DAY).candidates)]
+    mine = {s.id for s in old}
+    about = {s.id: s for s in among if not any(same(s.candidate, o.candidate) for o in old)}
+    verdicts = [judge(c, said_at=SAID, origin="user", known=[*about.values(), *old]) for c in heard(case.messages[-1]).candidates]
+    touched = {i for v in verdicts for i in (*v.closes, *v.retracts, *v.explains, *([v.into] if v.into else []))}
+    if touched - mine:
+        return f"touches {[about[i].candidate.text for i in touched - mine]}", verdicts
+    if any(v.outcome == "merged" for v in verdicts):
+        return "merged", verdicts
+    for v in verdicts:
+        if v.closes:
+            return ("reverses" if v.reversal else "closes"), verdicts
+        if v.retracts:
+            return "retracts", verdicts
+        if v.explains:
+            return "explains", verdicts
+    return "keeps", verdicts
+
+
+def same(one: Candidate, two: Candidate) -> bool:
+    """Would the corpus contradict itself: does a bystander speak of what the pair speaks of?"""
+    return bool(set(one.terms) & set(two.terms)) or (one.subject, one.attribute) == (two.subject, two.attribute)
+
+
+@dataclass(slots=True)
+class Score:
+    """Counts of one kind of decision."""
+
+    right: int = 0
+    wrong: int = 0
+    missed: int = 0
+
+    def note(self, *, wanted: bool, got: bool) -> None:
+        self.right += wanted and got
+        self.wrong += got and not wanted
+        self.missed += wanted and not got
+
+    def __str__(self) -> str:
+        precision = self.right / (self.right + self.wrong) if self.right + self.wrong else 1.0
+        recall = self.right / (self.right + self.missed) if self.right + self.missed else 1.0
+        return f"precision {precision:.3f} recall {recall:.3f} (right {self.right}, wrong {self.wrong}, missed {self.missed})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What was measured over a file of sentences or of pairs."""
+
+    cases: int
+    met: int
+    decision: Score
+    misses: tuple[str, ...]
+
+
+def measure_sentences(name: str) -> Figures:
+    keep, misses = Score(), []
+    cases = load(name)
+    for case in cases:
+        wanted = not case.expected[0].startswith("no ")
+        keep.note(wanted=wanted, got=bool(heard(case.messages[0]).candidates))
+        if missing := unmet(case):
+            misses.append(f"{case.messages[0]}  {missing}")
+    return Figures(cases=len(cases), met=len(cases) - len(misses), decision=keep, misses=tuple(misses))
+
+
+def measure_pairs(name: str) -> Figures:
+    """`decision` is about closing: closed what was to be closed, and nothing else."""
+    closing, misses = Score(), []
+    cases = load(name)
+    among = bystanders()
+    for case in cases:
+        got, verdicts = verdict(case, among)
+        wanted = case.expected[0]
+        shut = ("closes", "reverses", "retracts")
+        closing.note(wanted=wanted in shut, got=got in shut or got.startswith("touches"))
+        if got != wanted:
+            misses.append(f"{' || '.join(case.messages)}  wanted {wanted}, got {got} {[v.rule for v in verdicts]}")
+    return Figures(cases=len(cases), met=len(cases) - len(misses), decision=closing, misses=tuple(misses))
+
+
+def main(names: list[str]) -> None:
+    for name in names:
+        figures = measure_pairs(name) if "pairs" in name else measure_sentences(name)
+        sys.stdout.write("\n".join(figures.misses) + f"\n{name}: {figures.met} of {figures.cases} as expected; kept or closed: {figures.decision}\n\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or ["sentences.txt", "pairs.txt"])
