@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
+from mnemon.context import assemble, blocks
+from mnemon.context.tokens import Counter
+from mnemon.core.records import Identity, Json, Message, Recalled
+from mnemon.memory.base import Learned, Query
+from mnemon.memory.builtin import Builtin
 from mnemon.store.memories import Details, Evidence, Filter, Link, Memories, Remembered
 from mnemon.store.removals import Removals
-from tests.store.steps import Talk
+from tests.store.steps import Store, Talk
+
+DAY = 86_400.0
 
 
 def memory(name: str, text: str = "", **more: Any) -> Remembered:
@@ -55,3 +63,67 @@ class Ledger:
 def everything(memories: Memories) -> list[Remembered]:
     """All of a scope, oldest first."""
     return memories.page(Filter(), limit=1000)[::-1]
+
+
+@dataclass
+class Mind:
+    """A server's memory, and one conversation or several that fill it; a day passes between two messages."""
+
+    store: Store
+    builtin: Builtin
+    at: float = 0.0
+    diffs: list[Json] = field(default_factory=list)
+
+    async def say(self, *texts: str, session: str = "s", key: str | None = "k") -> Json:
+        """One turn for each text, as a commit writes them; what the last did to memory."""
+        for text in texts:
+            self.at += DAY
+
+            def work(talk: Talk, text: str = text) -> Json:
+                if talk.sessions.lineage_of(session) is None:
+                    talk.begin(session, session_key=key)
+                (position,) = talk.append(session, text, at=self.at)
+                lineage = talk.lineage(session)
+                plans = self.builtin.prepare([Message({"role": "user", "content": text})], at=self.at)
+                learned = Learned(
+                    tenant=talk.tenant,
+                    scope=lineage.scope,
+                    lineage=lineage.id,
+                    plans=[(position, plans[0])],
+                    session_id=session,
+                    at=self.at,
+                )
+                taken = self.builtin.learn(talk.tx, learned)
+                return taken.diff
+
+            self.diffs.append(await self.store.write(work))
+        return self.diffs[-1]
+
+    async def recall(self, text: str, *, session: str = "s", inside: bool = False, live: int = 0) -> list[Recalled]:
+        """What is recalled for a text in the scope of a session; `inside`: by that session itself."""
+        lineage = await self.store.read(lambda talk: talk.lineage(session))
+        query = Query(
+            tenant=self.store.tenant,
+            scope=lineage.scope,
+            size=2**40,
+            memories=lineage.scope_memories,
+            lineage=lineage.id if inside else 0,
+            live=live,
+            text=text,
+            identity=Identity(),
+        )
+        return await self.builtin.recall(query)
+
+    async def lines(self, text: str, *, room: int = 4000, **more: Any) -> list[str]:
+        """The same, fitted and as a model reads it."""
+        shown, _ = assemble.fit_recall(await self.recall(text, **more), counter=Counter.for_model(None), room=room)
+        return [blocks.recalled_line(line) for line in shown]
+
+    async def states(self, session: str = "s") -> dict[str, str]:
+        """What is in the ledger, by its words."""
+
+        def work(talk: Talk) -> dict[str, str]:
+            found = Memories(talk.tx, talk.tenant, talk.lineage(session).scope).page(Filter(), limit=1000)
+            return {m.text: m.state for m in found}
+
+        return await self.store.read(work)

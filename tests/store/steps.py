@@ -132,6 +132,15 @@ class Talk:
     def say(self, session_id: str, *bodies: Json | str, at: float = 1.0) -> list[int]:
         """Append messages (a text is a user's) and make them findable; their positions."""
         lineage = self.lineage(session_id)
+        positions = self.append(session_id, *bodies, at=at)
+        said = [Message(b if isinstance(b, dict) else user(b)) for b in bodies]
+        plans = list(zip(positions, LEARNING.prepare(said), strict=True))
+        LEARNING.learn(self.tx, Learned(tenant=self.tenant, scope=lineage.scope, lineage=lineage.id, plans=plans))
+        return positions
+
+    def append(self, session_id: str, *bodies: Json | str, at: float = 1.0) -> list[int]:
+        """Append messages and no more; their positions."""
+        lineage = self.lineage(session_id)
         said = [Message(b if isinstance(b, dict) else user(b)) for b in bodies]
         rows, chain = [], lineage.chain
         for position, message in enumerate(said, lineage.next_position):
@@ -139,10 +148,7 @@ class Talk:
             rows.append((StoredMessage(message=message, position=position, at=at, session_id=lineage.tip), message.digest(), chain))
         self.sessions.advance(lineage.id, next_position=lineage.next_position + len(said), chain=chain, at=at)
         Messages(self.tx, self.tenant, lineage.id).add(rows)
-        positions = [stored.position for stored, _, _ in rows]
-        plans = list(zip(positions, LEARNING.prepare(said), strict=True))
-        LEARNING.learn(self.tx, Learned(tenant=self.tenant, scope=lineage.scope, lineage=lineage.id, plans=plans))
-        return positions
+        return [stored.position for stored, _, _ in rows]
 
     def compress(self, session_id: str, child: str, *, upto: int, at: float = 1.0) -> None:
         """Continue a session in a child."""

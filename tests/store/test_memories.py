@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mnemon.core import errors
-from mnemon.store.memories import EVER, Call, Filter, Link, Memories, slot_of
+from mnemon.store.memories import EVER, Call, Filter, Link, Memories, Near, slot_of
 from tests.store.ledgers import Ledger, everything, memory
 from tests.store.steps import Store, Talk, unique
 
@@ -230,17 +230,19 @@ async def test_what_a_new_statement_may_be_about(store: Store, mem: str) -> None
         there.say(memory(f"{mem}-none", terms=("zebra",)))
         there.say(memory(f"{mem}-closed", terms=("redis",), subject="we", attribute="host"))
         there.memories.close(f"{mem}-closed", by=None, rule="forget", at=1.0)
+        there.say(memory(f"{mem}-plan", kind="decision", at=0.5))
         for n in range(3):
             here.say(memory(f"{mem}-{n}"))
 
-        def related(**more: object) -> set[str]:
-            wanted = {"slots": ["we/host"], "terms": ["redis", "cache"], "lineage": here.lineage, "sharing": 9, "recent": 2} | more
-            return {m.id.removeprefix(f"{mem}-") for m in here.memories.related(**wanted)}  # type: ignore[arg-type]
+        def related(**more: Any) -> set[str]:
+            wanted = {"slots": ["we/host"], "terms": ["redis", "cache"], "lineage": here.lineage, "sharing": 9, "recent": 2, **more}
+            return {m.id.removeprefix(f"{mem}-") for m in here.memories.related(Near(**wanted))}
 
         assert related() == {"slot", "two", "one", "1", "2"}
         assert related(recent=0, slots=[], sharing=1) == {"two"}
         assert related(recent=0, slots=[], terms=["shop"]) == {"one"}
         assert related(recent=0, slots=[""], terms=[]) == set()
+        assert related(recent=0, slots=[], terms=[], newest=1) == {max("slot", "two", "one", "none", "0", "1", "2"), "plan"}
         found = [m.id.removeprefix(f"{mem}-") for m in here.memories.sharing(["redis", "cache"], limit=9)]
         assert found[0] == "two"
         assert set(found) == {"two", "one", "closed"}
@@ -255,7 +257,7 @@ async def test_a_word_of_every_memory_tells_nothing(store: Store, mem: str) -> N
     def work(talk: Talk) -> None:
         memories = Ledger(talk, "s").memories
         memories.add([memory(f"{mem}-{n}", terms=("use", f"rare{n}")) for n in range(400)])
-        found = memories.related(slots=[], terms=["use", "rare7"], lineage=0, sharing=50, recent=0)
+        found = memories.related(Near(terms=["use", "rare7"], sharing=50))
         assert [m.id for m in found] == [f"{mem}-7"]
 
     await store.write(work)
@@ -334,7 +336,7 @@ async def test_no_scope_sees_anothers(store: Store, mem: str) -> None:
             *memories.in_slots(["we/host"], limit=9),
             *memories.sharing(["secret"], limit=9),
             *memories.called(all_of_it),
-            *memories.related(slots=["we/host"], terms=["secret"], lineage=1, sharing=9, recent=0),
+            *memories.related(Near(slots=["we/host"], terms=["secret"], lineage=1, sharing=9, recent=9, newest=9)),
             *([] if not memories.close(f"{mem}-2", by=None, rule="x", at=1.0) else [1]),
             *([] if not memories.reopen(mem) else [1]),
             *([] if not memories.pin(mem, pinned=False) else [1]),

@@ -1,14 +1,39 @@
-"""The language part that the builtin memory works with."""
+"""The language part that the builtin memory works with, and what a question means to the ledger."""
 
 from __future__ import annotations
 
+from mnemon.memory import distil, words
 from mnemon.memory.builtin import Language
-from mnemon.memory.statements import Distilled, Verdict
 from mnemon.memory.weave import Wish
+from mnemon.store.memories import slot_of
 
-LANGUAGE = Language(
-    version=1,
-    distil=lambda text, *, origin, said_at, timezone: Distilled(),  # noqa: ARG005
-    judge=lambda candidate, *, said_at, origin, known: Verdict(outcome="refused", rule="none"),  # noqa: ARG005
-    wish=lambda text: Wish(),  # noqa: ARG005
-)
+WHEN = frozenset({"when", "before", "after"})
+HISTORY = frozenset({"before", "after", "still", "changed"})
+EVERY = frozenset({"how_many", "list_all"})
+KINDS = {
+    stem: kind
+    for kind, names in {
+        "decision": "decision decide decided",
+        "plan": "plan planned",
+        "preference": "preference prefer like",
+        "instruction": "instruction rule",
+        "event": "event",
+    }.items()
+    for stem in words.words(names)
+}
+
+
+def wish(text: str) -> Wish:
+    """What to look for in the ledger when this is asked."""
+    asked = distil.asked(text)
+    return Wish(
+        slots=tuple(slot_of(subject, attribute) for subject, attribute in asked.slots),
+        terms=asked.terms,
+        kinds=tuple(dict.fromkeys(KINDS[word] for word in words.words(text) if word in KINDS)),
+        when=not WHEN.isdisjoint(asked.kinds),
+        history=not HISTORY.isdisjoint(asked.kinds),
+        every=not EVERY.isdisjoint(asked.kinds),
+    )
+
+
+LANGUAGE = Language(version=distil.VERSION, distil=distil.distil, judge=distil.judge, wish=wish)

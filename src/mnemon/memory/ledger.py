@@ -14,10 +14,12 @@ from mnemon.core import ids
 from mnemon.core.records import Json
 from mnemon.memory.statements import Candidate, Distilled, Origin, Refusal, Statement, Verdict, When
 from mnemon.store.base import Tx
-from mnemon.store.memories import Details, Evidence, Link, Memories, Relation, Remembered, slot_of
+from mnemon.store.memories import Details, Evidence, Link, Memories, Near, Relation, Remembered, slot_of
 
 SHARING = 40
 RECENT = 8
+NEWEST = 60
+CHANGES = ("update", "correction", "reversal")
 REFUSALS_TOLD = 20
 OWN_WORDS = ("text", "kind", "rule", "subject", "attribute", "single", "negated")
 COMPARED = ("values", "terms", "cue", "about", "cause", "effect")
@@ -86,38 +88,50 @@ def related(memories: Memories, turn: Turn, candidates: Sequence[Candidate]) -> 
     """The open statements that these candidates may be about."""
     slots = dict.fromkeys(slot for c in candidates if (slot := slot_of(c.subject, c.attribute)))
     terms = dict.fromkeys(term for c in candidates for term in c.terms)
-    return [statement(m) for m in memories.related(slots=slots, terms=terms, lineage=turn.lineage, sharing=SHARING, recent=RECENT)]
+    # A change may be told in words of its own: services that were merged are the microservices of before.
+    newest = NEWEST if any(c.cue in CHANGES for c in candidates) else 0
+    near = Near(slots=slots, terms=terms, lineage=turn.lineage, sharing=SHARING, recent=RECENT, newest=newest)
+    return [statement(m) for m in memories.related(near)]
 
 
 def apply(changes: Changes, known: dict[str, Statement], *, turn: Turn, said: Said, candidate: Candidate, verdict: Verdict) -> None:
     """Note what a verdict does. Only what was open to it can be closed by it."""
-    began = holds_from(candidate, turn.at)
-    here = Evidence(lineage=turn.lineage, position=said.position, start=candidate.start, length=candidate.end - candidate.start, at=turn.at)
-    account = changes.account
-    new = None
-    if verdict.outcome == "added":
-        row = memory(candidate, origin=said.origin, at=turn.at, version=turn.version)
-        changes.added.append(row)
-        new = row.id
-        account["added"].append({"id": new, "kind": row.kind, "rule": verdict.rule, "evidence": place(turn, said.position, candidate)})
-    elif verdict.outcome == "merged" and verdict.into in known:
-        new = verdict.into
-        account["merged"].append({"id": new, "rule": verdict.rule, "evidence": place(turn, said.position, candidate)})
+    began = holds_from(candidate, at=turn.at, after=[known[old].said_at for old in verdict.closes if old in known])
+    new = entered(changes, known, turn=turn, said=said, candidate=candidate, verdict=verdict, began=began)
     if new:
-        changes.evidence.append((new, here))
+        kind: Relation = "reverses" if verdict.reversal else "supersedes"
         for old in open_among(verdict.closes, known, but=new):
-            kind: Relation = "reverses" if verdict.reversal else "supersedes"
             changes.closed.append((old, new, verdict.rule, began))
             changes.links.append(Link(source=new, target=old, kind=kind, rule=verdict.rule, at=turn.at))
-            account["superseded"].append({"id": old, "by": new, "rule": verdict.rule, "reversal": verdict.reversal})
-        for effect in verdict.explains:
-            if effect in known and effect != new:
-                changes.links.append(Link(source=new, target=effect, kind="cause", rule=verdict.rule, at=turn.at))
+            changes.account["superseded"].append({"id": old, "by": new, "rule": verdict.rule, "reversal": verdict.reversal})
+        effects = [i for i in verdict.explains if i in known and i != new]
+        changes.links += [Link(source=new, target=effect, kind="cause", rule=verdict.rule, at=turn.at) for effect in effects]
     for old in open_among(verdict.retracts, known, but=new):
         changes.closed.append((old, None, verdict.rule, turn.at))
-        account["retracted"].append({"id": old, "rule": verdict.rule})
+        changes.account["retracted"].append({"id": old, "rule": verdict.rule})
     if new and new not in known:
         known[new] = Statement(id=new, candidate=candidate, origin=said.origin, said_at=turn.at)
+
+
+def entered(
+    changes: Changes, known: dict[str, Statement], *, turn: Turn, said: Said, candidate: Candidate, verdict: Verdict, began: float
+) -> str | None:
+    """The memory that a candidate became or was merged into, with its evidence; None if it was refused."""
+    here = place(turn, said.position, candidate)
+    if verdict.outcome == "added":
+        row = memory(candidate, origin=said.origin, at=turn.at, version=turn.version, began=began)
+        changes.added.append(row)
+        changes.account["added"].append({"id": row.id, "kind": row.kind, "rule": verdict.rule, "evidence": here})
+        name = row.id
+    elif verdict.outcome == "merged" and verdict.into in known:
+        name = verdict.into
+        changes.account["merged"].append({"id": name, "rule": verdict.rule, "evidence": here})
+    else:
+        return None
+    length = candidate.end - candidate.start
+    evidence = Evidence(lineage=turn.lineage, position=said.position, start=candidate.start, length=length, at=turn.at)
+    changes.evidence.append((name, evidence))
+    return name
 
 
 def open_among(wanted: Iterable[str], known: dict[str, Statement], *, but: str | None) -> list[str]:
@@ -136,7 +150,7 @@ def write(memories: Memories, changes: Changes, *, at: float) -> None:
     memories.link(changes.links)
 
 
-def memory(candidate: Candidate, *, origin: Origin, at: float, version: int) -> Remembered:
+def memory(candidate: Candidate, *, origin: Origin, at: float, version: int, began: float) -> Remembered:
     """A candidate as a new row of the ledger."""
     when = candidate.happened
     return Remembered(
@@ -146,14 +160,17 @@ def memory(candidate: Candidate, *, origin: Origin, at: float, version: int) -> 
         origin=origin,
         version=version,
         happened=(when.start, when.end, when.grain) if when else None,
-        valid_from=holds_from(candidate, at),
+        valid_from=began,
         recorded_at=at,
     )
 
 
-def holds_from(candidate: Candidate, at: float) -> float:
-    """Since when it is so: since it happened, if that was in the past, else since it was said."""
-    return min(candidate.happened.start, at) if candidate.happened else at
+def holds_from(candidate: Candidate, *, at: float, after: Sequence[float] = ()) -> float:
+    """Since when it is so: since it happened, if that was in the past and not before what it takes the place of; else since it was said."""
+    if candidate.happened is None:
+        return at
+    start = min(candidate.happened.start, at)
+    return start if all(start > said for said in after) else at
 
 
 def statement(row: Remembered) -> Statement:

@@ -123,7 +123,7 @@ class Weave:
     def line_of(self, memory: str, *, why: str, needed: bool = False) -> str | None:
         """The line that states a memory: one that is there, or one of its own. None if there is nothing to show, or it is shown anyway."""
         row = self.known.memories.get(memory)
-        if row is None or row.state == "retracted":
+        if row is None or self.taken_back(row):
             return None
         if key := self.shown(memory):
             return key
@@ -162,8 +162,12 @@ class Weave:
 
     def withdrawn(self, line: Recalled) -> list[tuple[int, int]]:
         """The stretches of a line's text that were taken back, as (start, end) within it."""
-        gone = [s for s in self.on(line) if s.memory in self.known.memories and self.known.memories[s.memory].state == "retracted"]
+        gone = [s for s in self.on(line) if s.memory in self.known.memories and self.taken_back(self.known.memories[s.memory])]
         return sorted((max(0, s.start - line.start), s.end - line.start) for s in gone)
+
+    def taken_back(self, memory: Remembered) -> bool:
+        """Was it withdrawn, or what took its place? Who wants a value forgotten does not want to be told the one before."""
+        return memory.state != "active" and self.head(memory) is None
 
     def head(self, memory: Remembered) -> Remembered | None:
         """What holds now in place of a memory; None if that was withdrawn."""
@@ -181,7 +185,8 @@ class Weave:
         brought = [key for key in lines if lines[key].why in BROUGHT]
         for key in (*self.first, *(k for k in lines if k not in self.last and k not in brought), *self.last, *brought):
             for each in (key, *lines[key].needs):
-                found.setdefault(each, lines[each])
+                if each in lines:
+                    found.setdefault(each, lines[each])
         return list(found.values())
 
     def dress(self, line: Recalled) -> Recalled:
@@ -214,8 +219,9 @@ class Weave:
         over = f"{word} {clock.day(memory.valid_to or memory.recorded_at)}"
         head = self.head(memory)
         other = self.shown(head.id) if head else None
-        if other is None:
-            return [f"({over}; what took its place was withdrawn)"]
+        if other is None:  # it stands amid words that were taken back: the line needs what is not there, so it is not shown
+            needs[memory.id] = None
+            return [f"({over})"]
         if other == line.key:
             return [f"({over} by what follows)"]
         needs[other] = None

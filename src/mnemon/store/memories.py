@@ -144,6 +144,22 @@ class Called:
     plain: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Near:
+    """What a new statement may be about.
+
+    Statements of its slots, those that share its telling terms, the last ones of its conversation, and the newest of the scope and of the
+    decisions in it; at most so many of each.
+    """
+
+    slots: Iterable[str] = ()
+    terms: Iterable[str] = ()
+    lineage: int = 0
+    sharing: int = 0
+    recent: int = 0
+    newest: int = 0
+
+
 class Memories:
     """The ledger of one tenant's memory scope."""
 
@@ -277,16 +293,10 @@ class Memories:
         rows = self.tx.all("memories_called", **self.key, **lists, **numbers, terms=as_json(clean(t) for t in call.terms))
         return [Called(**{name: row[name] for name in Called.__dataclass_fields__}) for row in rows]
 
-    def related(self, *, slots: Iterable[str], terms: Iterable[str], lineage: int, sharing: int, recent: int) -> list[Remembered]:
-        """Open memories that a new statement may be about: of its slot, of its words, or said just before in its conversation."""
-        return self._found(
-            "memories_related",
-            slots=as_json(slots),
-            terms=as_json(clean(t) for t in terms),
-            lineage=lineage,
-            sharing=sharing,
-            recent=recent,
-        )
+    def related(self, near: Near) -> list[Remembered]:
+        """Open memories that a new statement may be about, in the order of recording."""
+        numbers = {name: getattr(near, name) for name in ("lineage", "sharing", "recent", "newest")}
+        return self._found("memories_related", slots=as_json(near.slots), terms=as_json(clean(t) for t in near.terms), **numbers)
 
     def _found(self, statement: str, **params: Any) -> list[Remembered]:
         return [remembered(row) for row in self.tx.all(statement, **self.key, **params)]

@@ -24,7 +24,7 @@ class Receipts:
         self.tx.run("receipts_add", tenant=self.tenant, id=receipt_id, lineage=lineage, body=text, at=at)
 
     def get(self, receipt_id: str) -> dict[str, Any]:
-        """The receipt, with the recalled texts as their messages have them now; null where a message is gone. Raises `NotFound`."""
+        """The receipt, with recalled and learned texts as their messages have them now; null where a message is gone. Raises `NotFound`."""
         row = self.tx.one("receipts_get", tenant=self.tenant, id=receipt_id)
         if row is None:
             message = f"there is no receipt {receipt_id!r}"
@@ -32,6 +32,9 @@ class Receipts:
         found: dict[str, Any] = msgspec.json.decode(row["body"])
         for recalled in found["prompt"]["recalled"]:
             recalled["text"] = self._quote(recalled["evidence"])
+        for name in ("added", "merged", "refused"):
+            for change in found.get("memory", {}).get(name, ()):
+                change["text"] = self._quote(change["evidence"])
         return found
 
     def _quote(self, evidence: dict[str, Any]) -> str | None:

@@ -364,12 +364,16 @@ WITH telling AS (
   GROUP BY t.memory ORDER BY count(*) DESC, max(t.memory) LIMIT :sharing
 ), recent AS (
   SELECT e.memory AS id FROM evidence e WHERE e.lineage = :lineage AND e.tenant = :tenant ORDER BY e.position DESC, e.start DESC LIMIT :recent
+), newest AS (
+  SELECT id FROM (SELECT id FROM memories WHERE scope = :scope AND state = 'active' ORDER BY recorded_at DESC, id DESC LIMIT :newest)
+  UNION SELECT id FROM (SELECT id FROM memories WHERE scope = :scope AND kind = 'decision' AND state = 'active'
+                        ORDER BY recorded_at DESC, id DESC LIMIT :newest)
 ), same AS (
   SELECT s.id FROM memories s WHERE s.scope = :scope AND s.slot <> '' AND s.slot IN (SELECT value FROM json_each(:slots))
 )
 SELECT m.* FROM memories m
 WHERE m.tenant = :tenant AND m.scope = :scope AND m.state = 'active'
-  AND m.id IN (SELECT id FROM sharing UNION SELECT id FROM recent UNION SELECT id FROM same)
+  AND m.id IN (SELECT id FROM sharing UNION SELECT id FROM recent UNION SELECT id FROM newest UNION SELECT id FROM same)
 ORDER BY m.recorded_at, m.id;
 
 -- name: memories_related @postgres
@@ -381,12 +385,16 @@ WITH telling AS (
   GROUP BY t.memory ORDER BY count(*) DESC, max(t.memory) LIMIT :sharing
 ), recent AS (
   SELECT e.memory AS id FROM evidence e WHERE e.lineage = :lineage AND e.tenant = :tenant ORDER BY e.position DESC, e.start DESC LIMIT :recent
+), newest AS (
+  SELECT id FROM (SELECT id FROM memories WHERE scope = :scope AND state = 'active' ORDER BY recorded_at DESC, id DESC LIMIT :newest) a
+  UNION SELECT id FROM (SELECT id FROM memories WHERE scope = :scope AND kind = 'decision' AND state = 'active'
+                        ORDER BY recorded_at DESC, id DESC LIMIT :newest) b
 ), same AS (
   SELECT s.id FROM memories s WHERE s.scope = :scope AND s.slot <> '' AND s.slot IN (SELECT value FROM json_array_elements_text(:slots ::json))
 )
 SELECT m.* FROM memories m
 WHERE m.tenant = :tenant AND m.scope = :scope AND m.state = 'active'
-  AND m.id IN (SELECT id FROM sharing UNION SELECT id FROM recent UNION SELECT id FROM same)
+  AND m.id IN (SELECT id FROM sharing UNION SELECT id FROM recent UNION SELECT id FROM newest UNION SELECT id FROM same)
 ORDER BY m.recorded_at, m.id;
 
 -- name: memories_sharing @sqlite
