@@ -79,8 +79,9 @@ def verdict(case: Case, among: list[Statement]) -> tuple[str, list[Verdict]]:
     for text in case.messages[:-1]:
         old += [statement(f"old{len(old) + i}", c, SAID - 3 * DAY) for i, c in enumerate(heard(text, SAID - 3 * DAY).candidates)]
     mine = {s.id for s in old}
-    about = {s.id: s for s in among if not any(same(s.candidate, o.candidate) for o in old)}
-    verdicts = [judge(c, said_at=SAID, origin="user", known=[*about.values(), *old]) for c in heard(case.messages[-1]).candidates]
+    new = heard(case.messages[-1]).candidates
+    about = {s.id: s for s in among if not any(same(s.candidate, c) for c in (*(o.candidate for o in old), *new))}
+    verdicts = [judge(c, said_at=SAID, origin="user", known=[*about.values(), *old]) for c in new]
     touched = {i for v in verdicts for i in (*v.closes, *v.retracts, *v.explains, *([v.into] if v.into else []))}
     if touched - mine:
         return f"touches {[about[i].candidate.text for i in touched - mine]}", verdicts

@@ -40,6 +40,12 @@ NAMED = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 TURNED_OUT = re.compile(r"(?:it\s+)?turned\s+out\s+(?:that\s+)?", re.IGNORECASE)
+COLON = re.compile(
+    r"(?P<effect>no\s+(?:more\s+)?[\w\s]{3,40}\s+for\s+(?:me|us)|(?:i|we)(?:['’]ve)?\s+(?:have\s+)?(?:gave|given|quit|sold|left|returned|stopped|dropped|cancelled|removed|sent|switched|moved|closed|ended|\w+ed)\b[^:;,]{3,60}):\s+"
+    r"(?P<cause>(?:(?:the|my|our|its|his|her|their|it|they|he|she|there|since)\b).{5,})$",
+    re.IGNORECASE | re.DOTALL,
+)
+AND_THEN = re.compile(r",\s+(?:and\s+)?then\b|,\s+and\s+(?:we|i)\b|;\s", re.IGNORECASE)
 SO_LONG = re.compile(r"(?:\b(?:has|have|been)|['’]ve|['’]s\sbeen)\b", re.IGNORECASE)  # "have lived here since": how long, not why
 
 
@@ -55,7 +61,7 @@ class Cause:
 def cause_of(text: str) -> Cause | None:
     """The reason that a sentence gives, if it gives one."""
     if not HINT.search(text):
-        return None
+        return _colon(text)
     named = NAMED.match(text)
     if named:
         effect = next(g for g in (named["of"], named["why"], named["about"], named["thing"]) if g)
@@ -74,9 +80,15 @@ def cause_of(text: str) -> Cause | None:
     since = SINCE.search(body)
     if since and since.start() > 2 and (since["comma"] or since["word"].lower() == "as" or not SO_LONG.search(body[: since.start()])):
         return _made(body[since.end() :], body[: since.start()])
-    return None
+    return _colon(body)
+
+
+def _colon(text: str) -> Cause | None:
+    """No more running for me: my knee swells. I sent it back: the screen went dark."""
+    found = COLON.match(text)
+    return _made(found["cause"], found["effect"]) if found else None
 
 
 def _made(cause: str, effect: str, *, late: bool = False) -> Cause | None:
-    cause, effect = cause.strip(" .,;:!"), effect.strip(" .,;:!")
+    cause, effect = AND_THEN.split(cause, maxsplit=1)[0].strip(" .,;:!"), effect.strip(" .,;:!")
     return Cause(cause, effect, late) if len(cause) > 2 and len(effect) > 2 else None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from mnemon.memory import words
 from mnemon.memory.distil import lexicon
 
 WORD = re.compile(r"[^\W_][\w]*(?:[-'’.:/@+&,_]\w+)*(?:s['’](?=\s)|%)?|[$€£]\s?\d[\d.,]*\w*")
+BREAKS = frozenset((",", ";", ":", "–", "—", "-", "("))
+COMMAND_LEADS = frozenset("please pls kindly do don't not never always and also just only".split())
 MOST_WORDS = 60  # of a clause; more is no clause
 
 
@@ -44,6 +45,7 @@ class Clause:
     going: bool = False
     negated: bool = False
     modal: str = ""
+    command: bool = False
 
 
 def tokens(text: str, start: int = 0) -> list[Word]:
@@ -66,57 +68,112 @@ def tokens(text: str, start: int = 0) -> list[Word]:
 
 
 def parse(found: Sequence[Word]) -> Clause | None:
-    """The first clause of these words; nothing if no verb was recognised."""
+    """The first clause of these words; nothing if no verb was recognised. What follows a comma is no part of it."""
     at = verb_at(found)
     if at is None:
         return None
-    first = found[at].low
     i = at
-    negated = modal_negated = False
-    while i < len(found) and (found[i].low in lexicon.AUXILIARIES or (i > at and found[i].low in lexicon.ADVERBS)):
-        if i > at and found[i].sign:
-            break
-        negated = negated or found[i].low in lexicon.NEGATIONS
+    while i < len(found) and (found[i].low in lexicon.AUXILIARIES or (i > at and found[i].low in lexicon.ADVERBS)) and not (i > at and found[i].sign):
         i += 1
     j = at - 1
     while j > 0 and found[j].low in lexicon.ADVERBS:
-        negated = negated or found[j].low in lexicon.NEGATIONS
         j -= 1
-    subject = tuple(found[: j + 1])
-    del modal_negated
+    subject = _bare(tuple(found[: j + 1]), closed=bool(found[at].sign))
+    negated = _nothing(subject) or any(w.low in lexicon.NEGATIONS for w in found[j + 1 : i])
     auxiliaries = [w.low for w in found[at:i] if w.low in lexicon.AUXILIARIES]
-    main = lexicon.VERBS.get(found[i].low) if i < len(found) and not (found[i].sign and i > at) else None
+    main = found[i] if i < len(found) and not (i > at and found[i].sign) else None
+    if not auxiliaries:
+        return _simple(subject, found[at], rest=_until_end(found[at + 1 :]), negated=negated)
+    return _compound(subject, auxiliaries, main, rest=_until_end(found[i:]), negated=negated)
+
+
+def command(found: Sequence[Word]) -> Clause | None:
+    """Please copy Ann on every mail: a verb in its plain form, with nobody before it."""
+    i = 0
+    while i < len(found) and found[i].low in COMMAND_LEADS:
+        i += 1
+    if i >= len(found) - 1:
+        return None
+    verb = lexicon.VERBS.get(found[i].low)
+    plain = (verb is not None and "base" in verb.forms) or found[i].low in lexicon.TASKS or found[i].low in lexicon.COMMANDS
+    after = found[i + 1]
+    if not plain or (after.low in lexicon.AUXILIARIES and i == 0) or (i == 0 and verb_at(found) is not None and verb_at(found[i + 1 :]) in (0, 1)):
+        return None  # "Rent is 900", "Train times are bad": nouns
+    negated = any(w.low in lexicon.NEGATIONS for w in found[:i])
+    return Clause(subject=(), verb=verb.lemma if verb else found[i].low, rest=_until_end(found[i + 1 :]), negated=negated, command=True)
+
+
+def _simple(subject: tuple[Word, ...], word: Word, *, rest: tuple[Word, ...], negated: bool) -> Clause:
+    verb = lexicon.VERBS.get(word.low)
+    past = ("past" in verb.forms and "base" not in verb.forms) if verb else word.low.endswith("ed")
+    return Clause(subject=subject, verb=verb.lemma if verb else word.low, rest=rest, past=past, negated=negated)
+
+
+def _compound(subject: tuple[Word, ...], auxiliaries: list[str], main: Word | None, *, rest: tuple[Word, ...], negated: bool) -> Clause | None:
+    """Has been moved, will go, is not: what the auxiliaries make of the verb behind them."""
+    verb = lexicon.VERBS.get(main.low) if main else None
+    forms: frozenset[lexicon.Form] = verb.forms if verb else frozenset()
     be = any(a in lexicon.BE or a in ("isn't", "aren't", "wasn't", "weren't") for a in auxiliaries)
+    perfect = any(a in lexicon.HAVE or a in ("hasn't", "haven't", "hadn't") for a in auxiliaries)
     past = any(a in ("was", "were", "had", "did", "didn't", "wasn't", "weren't") for a in auxiliaries)
     modal = next((a for a in auxiliaries if a in lexicon.MODALS), "")
-    perfect = any(a in lexicon.HAVE or a in ("hasn't", "haven't", "hadn't") for a in auxiliaries)
-    shape = {"past": past, "negated": negated or _nothing(subject), "modal": modal, "subject": _bare(subject)}
-    if not auxiliaries:
-        past = "past" in main.forms and not ("base" in main.forms and first == main.lemma) if main else first.endswith("ed")
-        shape["past"] = past
-        return Clause(verb=main.lemma if main else words.stem(first), rest=tuple(found[i + 1 :]), **shape)  # type: ignore[arg-type]
-    if be and main and "gerund" in main.forms:
-        return Clause(verb=main.lemma, rest=tuple(found[i + 1 :]), going=True, **shape)  # type: ignore[arg-type]
-    if be and main and "participle" in main.forms:
-        return Clause(verb=main.lemma, rest=tuple(found[i + 1 :]), passive=True, **shape)  # type: ignore[arg-type]
-    if main and not be and (("participle" in main.forms and perfect) or ("base" in main.forms and not perfect)):
-        shape["past"] = past or perfect
-        return Clause(verb=main.lemma, rest=tuple(found[i + 1 :]), **shape)  # type: ignore[arg-type]
+    base = Clause(subject=subject, verb="", rest=rest[1:], past=past, negated=negated, modal=modal)
+    if verb and be and "gerund" in forms:
+        return replace(base, verb=verb.lemma, going=True)
+    if verb and be and "participle" in forms:
+        return replace(base, verb=verb.lemma, passive=True, past=past or perfect)
+    if verb and not be and "participle" in forms and perfect:
+        return replace(base, verb=verb.lemma, past=True)
+    if verb and not be and not perfect and "base" in forms:
+        return replace(base, verb=verb.lemma)
     if be or perfect:
-        return Clause(verb="be" if be else "have", rest=tuple(found[i:]), **shape)  # type: ignore[arg-type]
-    if i < len(found) and not found[i].sign:  # "I can't stand it": a verb that is in no list
-        return Clause(verb=words.stem(found[i].low), rest=tuple(found[i + 1 :]), **shape)  # type: ignore[arg-type]
-    return None
+        return replace(base, verb="be" if be else "have", rest=rest)
+    return replace(base, verb=main.low) if main else None  # "I can't fathom it": a verb that is in no list
+
+
+def segments(found: Sequence[Word]) -> list[list[Word]]:
+    """The stretches between commas and the like, and behind an "and" that begins another clause."""
+    parts: list[list[Word]] = [[]]
+    for i, word in enumerate(found):
+        if parts[-1] and word.sign in BREAKS:
+            parts.append([])
+        if word.low in ("and", "but") and parts[-1] and begins_clause(found, i):
+            parts.append([])
+            continue
+        if word.low in ("and", "but", "then", "so") and not parts[-1]:
+            continue
+        parts[-1].append(word)
+    return [p for p in parts if p]
+
+
+def begins_clause(found: Sequence[Word], i: int) -> bool:
+    """Does the "and" at this place begin another clause, not another thing?"""
+    following = found[i + 1 : i + 7]
+    if not following:
+        return True
+    first = following[0]
+    verb = lexicon.VERBS.get(first.low)
+    if first.low in lexicon.PRONOUNS or first.low in lexicon.ADVERBS or (verb is not None and not verb.forms & {"gerund"} and not first.capital):
+        return True
+    return any(w.low in lexicon.AUXILIARIES or (w.low in lexicon.VERBS and _finite(following, k)) for k, w in enumerate(following) if k)
+
+
+def _until_end(found: Sequence[Word]) -> tuple[Word, ...]:
+    """Up to the next comma or clause."""
+    for i, word in enumerate(found):
+        if word.sign in BREAKS or (i and word.low in ("and", "but") and begins_clause(found, i)):
+            return tuple(found[:i])
+    return tuple(found)
 
 
 def _nothing(subject: Sequence[Word]) -> bool:
     return bool(subject) and subject[0].low in ("nothing", "nobody", "no", "none", "neither")
 
 
-def _bare(subject: tuple[Word, ...]) -> tuple[Word, ...]:
-    """The subject without what was put before it: in "on the laptop I", "I"."""
+def _bare(subject: tuple[Word, ...], *, closed: bool) -> tuple[Word, ...]:
+    """The subject without what was put before it: in "on the laptop I", "I"; an apposition that a comma closes stays."""
     for i in range(len(subject) - 1, 0, -1):
-        if subject[i].low in ("i", "we"):
+        if subject[i].low in ("i", "we") or (subject[i].sign in BREAKS and not closed):
             return subject[i:]
     return subject
 

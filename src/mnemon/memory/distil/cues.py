@@ -31,7 +31,7 @@ DEICTIC = re.compile(
     r"(?:\s*,?\s*(?:please|again|last\s+(?:bit|part)|i\s+(?:said|posted).*))?[.!]*$",
     I,
 )
-REPLACEMENT = re.compile(r"[,;:–—-]\s*(?:a|an|the|we|i|it|let|go|take|make)\b", I)  # "forget the tiles idea, we take wood"
+REPLACEMENT = re.compile(r"[,;:–—-]\s*(?:a|an|the|we|it|let|go|take|make|i(?:['’]ll|\s+(?:want|prefer|take|use|go|need)))\b", I)  # "forget the tiles idea, we take wood"
 
 OLD = r"[\"“']?(?P<{0}>[^\s,;:.!?\"”]+(?:[.:,/-]\w+)*(?:\s+[^\s,;:.!?\"”]+){{0,3}}?)[\"”']?"
 NOT_OLD = re.compile(rf"(?:,\s*|\s+and\s+|\s+)not\s+(?:in\s+|on\s+|at\s+|the\s+|for\s+)*{OLD.format('old')}(?=\s*(?:[,;.!?)]|for\b|as\b|in\b|$))", I)
@@ -90,7 +90,8 @@ def cue_of(text: str) -> Found:
     for cue, pattern in ((CORRECTION, "correction"), (REVERSAL, "reversal"), (UPDATE, "update"), (ADDITION, "addition")):
         found = cue.search(text)
         if found:
-            return Found(_cue(pattern), old if pattern != "addition" else "", (found.span(),))
+            spans = (found.span(),) if len(found.group().split()) <= 3 else ()  # longer ones hold words of the matter itself
+            return Found(_cue(pattern), old if pattern != "addition" else "", spans)
     return Found("none", old) if old and INSTEAD_OF.search(text) else NOTHING
 
 

@@ -36,6 +36,7 @@ SPLIT = re.compile(r"(?:;\s+|,?\s+(?:and|but)\s+)(?=(?:i|we|my|our|the|he|she)\b
 COMMITTED = re.compile(r"\b(?:decided|decide|agreed|chose|chosen|settled|committed|opted|resolved|signed|approved|we['’]ll\s+never|i['’]ll\s+never|gone\s+with|went\s+with|going\s+with|stay(?:s|ing)?\s+with|stick(?:ing)?\s+with|stays?\s+on|no\s+discussion|decision)\b", re.IGNORECASE)
 PLANNED = re.compile(r"\b(?:will|'ll|going\s+to|plan(?:s|ning)?\s+to|booked|about\s+to|scheduled)\b", re.IGNORECASE)
 NEGATED = re.compile(r"\b(?:not|never|no|nothing|nobody|none|neither|cannot|without)\b|n['’]t\b|\bno\s+longer\b", re.IGNORECASE)
+AIMLESS = re.compile(r"(?:while|before|when)\s[^,]*[.!]?$|quick\s+(?:one|question)\b|(?:one|two|three|a\s+few)\s+(?:more\s+)?things?\b", re.IGNORECASE)
 NAME = re.compile(r"(?<=[a-z0-9,;:)’'\"“]\s)(?:[\"“(]?)[A-Z][\w'’-]*")
 NUMBER = re.compile(r"\d")
 MINE = re.compile(r"\b(?:my|our)\s+(?:other\s+|new\s+|old\s+|own\s+|little\s+|big\s+|youngest\s+|eldest\s+)?(\w+)", re.IGNORECASE)
@@ -49,7 +50,7 @@ TALK = frozenset(
     for w in (
         "coffee lunch break breakfast dinner nap sleep meeting meetings question answer joke traffic weather rain morning evening night day week"
         " weekend moment second minute message reply explanation output response link chat conversation today help thanks track time typo"
-        " delivery sun snow wind news fun luck idea point".split()
+        " delivery sun snow wind news fun luck idea point mind found".split()
     )
     for s in words.normal(w)
 )
@@ -134,10 +135,11 @@ def understand(text: str) -> Reading:
     body = body[lead.end() :] if (lead := LEAD_IN.match(body)) and lead.end() < len(body) else body
     body = body[lead.end() :] if (lead := TIME_LEAD.match(body)) and lead.end() < len(body) else body
     body = body[lead.end() :] if (lead := FOR_TOPIC.match(body)) and lead.end() < len(body) else body
+    if cause and cause.late and cue.cue != "correction":
+        cue = cues.NOTHING
     found = clauses.tokens(body)
-    clause = clauses.parse(found)
-    slot = named(text) or (slots.slot(body, clause) if clause else None)
-    return Reading(clause=clause, slot=slot, cause=cause, cue=cue, words=found)
+    clause, slot = slots.best(body, found)
+    return Reading(clause=clause, slot=named(text) or slot, cause=cause, cue=cue, words=found)
 
 
 def named(text: str) -> slots.Slot | None:
@@ -156,7 +158,7 @@ def read(text: str, *, noted: bool, said_at: float, zone: ZoneInfo) -> Iterator[
         parts = list(apart(text))
         if len(parts) > 1:
             readings = [understand(text[start:end]) for start, end in parts]
-            if all(r.slot is not None and r.slot.subject and r.slot.values for r in readings):
+            if all(r.slot is not None and r.slot.subject and r.slot.values and r.cue.cue == "none" and worth(text[a:b], r, kind_of(text[a:b], r)) for (a, b), r in zip(parts, readings, strict=True)):
                 for (start, end), part in zip(parts, readings, strict=True):
                     yield from whole(text[start:end], part, noted=noted, said_at=said_at, zone=zone, start=start)
                 return
@@ -205,7 +207,7 @@ def whole(text: str, reading: Reading, *, noted: bool, said_at: float, zone: Zon
         cause=cause.cause if cause else "",
         effect=cause.effect if cause else "",
         happened=times.happened(text, said_at=said_at, zone=zone, past=past),
-        terms=terms(text, cue.spans),
+        terms=terms(text, cue.spans, verb=reading.clause.verb if reading.clause and reading.clause.subject else ""),
     )
 
 
@@ -213,11 +215,18 @@ def cannot_stand(text: str) -> bool:
     return bool(refusals.re.search(r"\b(?:can['’]t|cannot)\s+stand\b|\bno\s+longer\b|\bnothing\s+of\b|\bno\s+(?:plans?|upgrade|car|more)\b", text, refusals.I))
 
 
-def terms(text: str, spans: tuple[tuple[int, int], ...] = ()) -> tuple[str, ...]:
-    """The content words of a sentence, the words of its cue left out."""
+def terms(text: str, spans: tuple[tuple[int, int], ...] = (), *, verb: str = "") -> tuple[str, ...]:
+    """The content words of a sentence, numbers whole; the words of its cue and its verb are left out."""
     for start, end in spans:
         text = f"{text[:start]} {text[end:]}"
-    return tuple(dict.fromkeys(w for w in words.words(text) if w not in GENERIC))[:MOST_TERMS]
+    found: dict[str, None] = {}
+    for match in clauses.WORD.finditer(text):
+        word = match.group().lower()
+        if any(c.isdigit() for c in word):
+            found[word] = None
+        elif not (verb and word in lexicon.VERBS and lexicon.VERBS[word].lemma == verb):
+            found.update(dict.fromkeys(w for part in re.split(r"[-'’./&@]", word) for w in words.normal(part) if w not in GENERIC))
+    return tuple(found)[:MOST_TERMS]
 
 
 def kind_of(text: str, reading: Reading) -> Kind:
@@ -226,7 +235,7 @@ def kind_of(text: str, reading: Reading) -> Kind:
         return "preference"
     if refusals.re.search(r"\b(?:favou?rite|rather\s+\w+\s+\w+\s+than|can['’]t\s+stand|prefer)\b", text, refusals.I):
         return "preference"
-    if imperative(reading) and reading.cause is None:
+    if clause is not None and clause.command:
         return "instruction"
     if COMMITTED.search(text):
         return "decision"
@@ -235,24 +244,6 @@ def kind_of(text: str, reading: Reading) -> Kind:
     if clause is not None and clause.past and clause.verb not in ("be", "have", "like"):
         return "event"
     return "fact"
-
-
-def imperative(reading: Reading) -> bool:
-    """Does the sentence tell the assistant what to do?"""
-    found = reading.words
-    i = 0
-    while i < len(found) and found[i].low in ("please", "pls", "kindly", "do", "don't", "not", "never", "always", "and", "also", "just", "only"):
-        i += 1
-    if i >= len(found):
-        return False
-    verb = lexicon.VERBS.get(found[i].low)
-    listed = (verb is not None and "base" in verb.forms) or found[i].low in lexicon.TASKS or found[i].low in ("copy", "address", "answer", "reply", "refer", "avoid", "use", "mark", "treat")
-    return listed and (reading.clause is None or not reading.clause.subject or reading.clause.subject[0] is found[0] or i > 0) and not _has_subject(found, i)
-
-
-def _has_subject(found: list[Word], i: int) -> bool:
-    """A noun that looks like a command: "Rent is 900", "Train times are bad"."""
-    return i + 1 < len(found) and (found[i + 1].low in lexicon.AUXILIARIES or any(w.low in lexicon.AUXILIARIES for w in found[i + 1 : i + 3]) and i == 0)
 
 
 def asked_for(text: str, *, cue: str) -> bool:
@@ -268,7 +259,7 @@ def worth(text: str, reading: Reading, kind: Kind) -> bool:
     """Is there anything in it that would be missed: a name, a number, a relation, a deed, a taste, a standing wish, a change?"""
     slot, clause = reading.slot, reading.clause
     content = [t for t in terms(text, reading.cue.spans) if t not in TALK]
-    if not content:
+    if not content or text.endswith(":") or AIMLESS.match(text):
         return False
     if asked_for(text, cue=reading.cue.cue):
         return False
@@ -276,11 +267,17 @@ def worth(text: str, reading: Reading, kind: Kind) -> bool:
         return bool(STANDING.search(text) or reading.cue.cue != "none" or anchored(text) or (slot is not None and slot.rule == "call_me"))
     if slot is not None and slot.subject and any(phrases.shape(v) != "words" for v in slot.values):
         return True
+    if reading.cause is not None and len(content) > 2:
+        return True
     if clause is None:
-        return (anchored(text) and len(content) > 1 and not refusals.GREETING.match(text)) or (reading.cause is not None)
+        return anchored(text) and len(content) > 1 and not refusals.GREETING.match(text)
+    if kind in ("decision", "plan") and len(content) > 1 and not refusals.PASSING.match(text) and not refusals.GREETING.match(text):
+        return True
+    if kind == "preference" and slot is not None and slot.values:
+        return True
     if reading.cue.cue in ("correction", "reversal", "update"):
         return True
-    return told(text, reading, content) or (anchored(text) and not refusals.PASSING.match(text) and not (refusals.GREETING.match(text) and len(content) < 3))
+    return told(text, reading, content) or (anchored(text) and (not refusals.PASSING.match(text) or bool(NUMBER.search(text))) and not (refusals.GREETING.match(text) and len(content) < 3))
 
 
 def anchored(text: str) -> bool:
@@ -300,8 +297,6 @@ def told(text: str, reading: Reading, content: list[str]) -> bool:
         if reading.slot is not None and reading.slot.rule == "adjective" and clause.verb == "be":
             return True
         if clause.verb in lexicon.TASTES or clause.verb in lexicon.DEEDS:
-            return bool(reading.slot and (reading.slot.values or reading.slot.attribute)) or bool(reading.cause)
-        return bool(clause.subject) and clause.verb not in CHATTY and not clause.modal and len(content) > 1 and not refusals.PASSING.match(text)
-    if reading.cause is not None and not subject.pronoun:
-        return True
-    return subject.definite and clause.verb in lexicon.DEEDS and not subject.pronoun
+            return bool(reading.slot and (reading.slot.values or clause.verb in lexicon.DEEDS))
+        return bool(clause.subject) and (clause.verb not in CHATTY or clause.going) and not clause.modal and len(content) > 1 and not refusals.PASSING.match(text)
+    return subject.definite and (clause.verb in lexicon.DEEDS or clause.going) and not subject.pronoun

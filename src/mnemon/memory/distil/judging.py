@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from mnemon.memory import words
-from mnemon.memory.distil import lexicon, phrases
+from mnemon.memory.distil import lexicon, phrases, times
 from mnemon.memory.distil.distilling import GENERIC
 from mnemon.memory.statements import Candidate, Origin, Statement, Verdict
 
@@ -20,13 +20,12 @@ STRENGTH: dict[Origin, int] = {"user": 3, "import": 2, "assistant": 1, "tool": 1
 JUST_NOW = 900  # seconds in which "forget that" can mean what was said last
 COMMON = 3  # statements that may share a word before it tells little
 MEASURES = ("when", "version", "percent", "number", "code")
-WEAK = frozenset(
-    stem
-    for form, verb in lexicon.VERBS.items()
-    if "base" not in verb.forms or verb.lemma in ("use", "live", "work", "play", "want", "like", "need", "take", "pay", "buy", "sell", "make", "get", "hate", "prefer", "have")
-    for stem in words.normal(form)
-    if not any("base" in v.forms and f == stem and v.lemma not in ("use", "live", "work", "play", "want", "like", "need", "take", "pay", "buy", "sell", "make", "get", "hate", "prefer", "have") for f, v in ((stem, lexicon.VERBS.get(stem) or verb),))
-)
+LIGHT = (
+    "use live work play want like need take pay buy sell make get hate prefer have go come give keep put run start stop move change choose"
+    " decide say tell know see feel find leave bring send become begin hold stay try happen call enjoy love own eat drink write read show"
+).split()
+WEAK = frozenset(stem for form, verb in lexicon.VERBS.items() if verb.lemma in LIGHT for stem in words.normal(form))
+DATES = frozenset(stem for name in [*times.MONTHS, *times.DAYS] for stem in words.normal(name))
 
 
 def judge(candidate: Candidate, *, said_at: float, origin: Origin, known: Sequence[Statement]) -> Verdict:
@@ -41,10 +40,8 @@ def judge(candidate: Candidate, *, said_at: float, origin: Origin, known: Sequen
     if repeated is not None:
         return Verdict(outcome="merged", rule="repeats", into=repeated.id)
     explained = tuple(s.id for s in _explained(candidate, known))
-    closed, rule, reversal = _closed(candidate, [s for s in known if _may(origin, said_at, s)])
-    return Verdict(
-        outcome="added", rule=rule or ("explains" if explained else "new"), closes=tuple(s.id for s in closed), explains=tuple(i for i in explained if i not in {s.id for s in closed}), reversal=reversal
-    )
+    closed, rule, reversal = _closed(candidate, [s for s in known if _may(origin, said_at, s) and s.id not in explained])
+    return Verdict(outcome="added", rule=rule or ("explains" if explained else "new"), closes=tuple(s.id for s in closed), explains=explained, reversal=reversal)
 
 
 def _may(origin: Origin, said_at: float, statement: Statement) -> bool:
@@ -117,12 +114,15 @@ def _same_matter(one: Match, two: Match) -> bool:
 def _match(candidate: Candidate, statement: Statement, counts: Counter[str]) -> Match | None:
     old = statement.candidate
     shared = [t for t in candidate.terms if _has(t, old.terms)]
-    telling = [t for t in shared if t not in WEAK and t not in GENERIC]
+    telling = [t for t in shared if _tells(t)]
     score = sum(1.0 if counts[t] <= COMMON else 0.5 for t in telling)
     named = _names_old(candidate, old)
     alike = _alike(candidate, old)
+    if kin := _kin(candidate, old):
+        telling.append(kin)
+        score += 1
     together = _compatible(candidate, old)
-    if not shared and not named:
+    if not shared and not named and not kin:
         return None
     if named:
         score += 2
@@ -136,8 +136,15 @@ def _match(candidate: Candidate, statement: Statement, counts: Counter[str]) -> 
         score += 0.3
     fits = {"correction": named or (alike and bool(telling) and together) or len(telling) > 1, "update": _updates(candidate, old, named=named, alike=alike, telling=telling) and together}
     if candidate.cue == "reversal":
-        fits["reversal"] = bool(telling) and (together or named) or (named and alike)
+        fits["reversal"] = (bool(telling) and (together or named)) or (named and alike)
+        if old.kind == "event":  # it has happened all the same, unless it is just this that is undone
+            fits["reversal"] = len(telling) > 1 or (bool(telling) and _same_values(candidate, old))
     return Match(statement, score) if fits.get(candidate.cue, False) else None
+
+
+def _tells(term: str) -> bool:
+    """Does a word say what a sentence is about? Not a light verb, a number or a date."""
+    return term not in WEAK and term not in GENERIC and term not in DATES and not term[:1].isdigit()
 
 
 def _updates(candidate: Candidate, old: Candidate, *, named: bool, alike: bool, telling: list[str]) -> bool:
@@ -147,7 +154,8 @@ def _updates(candidate: Candidate, old: Candidate, *, named: bool, alike: bool, 
     if not telling:
         return False
     values = {v for v in candidate.values if phrases.shape(v) == "name"} and {v for v in old.values if phrases.shape(v) == "name"}
-    return alike or candidate.attribute == old.attribute != "" or (bool(values) and len(telling) > 1) or len(telling) > 2
+    where = candidate.subject == old.subject != "" and candidate.attribute.rpartition(" ")[2] == old.attribute.rpartition(" ")[2]
+    return alike or where or (bool(values) and len(telling) > 1) or len(telling) > 2
 
 
 def _names_old(candidate: Candidate, old: Candidate) -> bool:
@@ -159,6 +167,12 @@ def _names_old(candidate: Candidate, old: Candidate) -> bool:
 def _alike(one: Candidate, two: Candidate) -> bool:
     """Are their values of one kind that can be measured: two days, two versions, two numbers?"""
     return bool({phrases.shape(v) for v in one.values} & {phrases.shape(v) for v in two.values} & set(MEASURES))
+
+
+def _kin(one: Candidate, two: Candidate) -> str:
+    """The noun that both have a value of: the upper barn, the lower barn."""
+    heads = {v.split()[-1].casefold() for v in one.values if " " in v} & {v.split()[-1].casefold() for v in two.values if " " in v}
+    return next((h for h in sorted(heads) if h.isalpha()), "") if not _same_values(one, two) else ""
 
 
 def _compatible(one: Candidate, two: Candidate) -> bool:
@@ -184,7 +198,13 @@ def _has(term: str, terms: Iterable[str]) -> bool:
     """Is the word there, or one that it is a part of: deliver and delivery, service and microservice?"""
     if term in terms:
         return True
-    return len(term) >= 5 and term.isalpha() and any(len(t) >= 5 and (t.startswith(term) or term.startswith(t) or t.endswith(term) or term.endswith(t)) for t in terms)
+    if len(term) < 5 or not term.isalpha():
+        return False
+    return any(len(t) >= 5 and (_stretched(t, term) or _stretched(term, t)) for t in terms)
+
+
+def _stretched(long: str, short: str) -> bool:
+    return (long.startswith(short) and len(long) - len(short) <= 3) or (len(short) >= 6 and long.endswith(short))
 
 
 def _taken_back(candidate: Candidate, said_at: float, known: Sequence[Statement]) -> list[Statement]:
@@ -211,12 +231,17 @@ def _explained(candidate: Candidate, known: Sequence[Statement]) -> list[Stateme
     best: tuple[float, float] = (0.0, 0.0)
     found: list[Statement] = []
     for s in known:
-        said = s.candidate.terms
+        said = [w for w in words.words(s.candidate.text) if w not in GENERIC]
         if s.candidate.cause or not any(_has(w, said) for w in telling):
             continue
         share = sum(_has(w, said) for w in effect) / len(effect)
         cover = sum(_has(w, effect) for w in said) / max(1, len(said))
-        if share >= 0.5 and cover >= 0.3 and (share, cover) >= best:
+        if share >= 0.5 and (cover >= 0.3 or _late(candidate)) and (share, cover) >= best:
             found = [s] if (share, cover) > best else [*found, s]
             best = (share, cover)
     return found if len(found) == 1 else []
+
+
+def _late(candidate: Candidate) -> bool:
+    """Is what it explains not told in it, only named: "the reason we left: …"?"""
+    return candidate.effect in candidate.text and candidate.text.find(candidate.effect) < candidate.text.find(candidate.cause) and ":" in candidate.text[: candidate.text.find(candidate.cause)]

@@ -179,7 +179,7 @@ NEGATIONS = frozenset(
 ADVERBS = frozenset(
     "also always never not still now currently just already recently finally only really usually mostly normally often sometimes once again"
     " even ever actually definitely basically officially permanently temporarily longer no both all have been being got since then therefore"
-    " today yesterday definitively simply soon later gradually eventually both mainly".split()
+    " today yesterday definitively simply soon later rather gradually eventually both mainly".split()
 )
 FIRST_PERSON = frozenset("i we".split())
 PRONOUNS = frozenset("i we you he she it they this that these those there who which what everybody everyone somebody someone nobody".split())
@@ -263,7 +263,7 @@ DEEDS = frozenset(
     " eat drink refuse send"
     .split()
 )
-TASTES = frozenset("like love prefer hate enjoy dislike adore detest despise favour favor".split())
+TASTES = frozenset("like love want prefer hate enjoy dislike adore detest despise favour favor".split())
 
 # Asked of the assistant here and now; with a word like "always" it becomes a standing instruction.
 TASKS = frozenset(
@@ -272,7 +272,7 @@ TASKS = frozenset(
     " evaluate expand fix format guess imagine improve outline paraphrase pick plan print proofread provide remind rephrase rank search"
     " share shorten simplify sketch solve sort spell teach think try verify walk play go come wait hold let".split()
 )
-STANDING = frozenset("always never every each only anymore whenever".split())
+COMMANDS = frozenset("copy address reply refer exclude greet write spell cite abbreviate assume treat skip mark label round".split())
 
 # Possessions that say nothing of anybody.
 PASSING = frozenset(
@@ -284,8 +284,8 @@ GENERIC = frozenset(
     " have has had be being been do did done say said tell told know think want need like today yesterday tomorrow now day days week weeks"
     " month months year years time times first last next other another more most much many very really still already just back one two"
     " three four five six seven eight nine ten all every each own people person everybody everything anything something nothing after"
-    " instead idea plan change changed moved move switch switched keep kept put set start started stop stopped end ended end ends because"
+    " instead idea plan change due owing account changed moved move switch switched keep kept put set start started stop stopped end ended end ends because"
     " reason since long short right wrong sorry actually correction meant typo forget delete remove erase please call called name named"
     " these those here there over again never always also too well only even course decided decide decision however mixed misread set"
-    " thanks around few number numbers date part place course note fine team off under until".split()
+    " thanks around few number numbers date part place course note fine off under until".split()
 )

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Literal
 
 from mnemon.memory import words
-from mnemon.memory.distil import lexicon
+from mnemon.memory.distil import clauses, lexicon
 from mnemon.memory.distil.clauses import Word
 
 USER = "user"
@@ -24,6 +24,7 @@ WHEN = re.compile(
 VERSION = re.compile(r"v?\d+(?:\.\d+){2,}$|(?:version|release)\s+v?\d", re.IGNORECASE)
 PERCENT = re.compile(r"\d[\d.,]*\s?(?:%|percent|per\s?cent)", re.IGNORECASE)
 NUMBER = re.compile(r"(?:[$€£]\s?)?\d[\d.,]*\b|(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|half|a\s(?:third|quarter))\b", re.IGNORECASE)
+NO_VALUE = lexicon.PRONOUNS | {"here", "there", "me", "us", "him", "her", "them", "so", "back"}
 CODE = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])\S+$")
 
 
@@ -138,20 +139,20 @@ def values(text: str, found: Sequence[Word]) -> tuple[str, ...]:
         if current and word.sign and not _same_thing(text, current[-1], word):
             break
         if word.low in ("and", "or") and current:
-            if _another_clause(found, i):
+            if clauses.begins_clause(found, i):
                 break
             got.append([])
             continue
         if _ends(found, i, current):
             break
-        if not current and word.low in lexicon.DETERMINERS and not (word.capital and i and word.raw == "The"):
+        if not current and word.low in lexicon.DETERMINERS and word.raw != "The":
             continue
         if not current and word.low in lexicon.ADVERBS:
             continue
         current.append(word)
         if len(current) > 12:
             break
-    return tuple(text[part[0].start : part[-1].end] for part in got if part)
+    return tuple(text[part[0].start : part[-1].end] for part in got if part and not (len(part) == 1 and part[0].low in NO_VALUE))
 
 
 def _ends(found: Sequence[Word], i: int, current: list[Word]) -> bool:
@@ -168,13 +169,3 @@ def _same_thing(text: str, before: Word, word: Word) -> bool:
     """Dr. Osei, St. Olave's, e-mail: a full stop or hyphen that does not end the thing."""
     between = text[before.end : word.start]
     return between.strip() in (".", "-", "/", "&", "+", "'", '"', "“", "(") and not (between.strip() == "." and len(before.raw) > 4)
-
-
-def _another_clause(found: Sequence[Word], i: int) -> bool:
-    """Does "and" begin another clause here, not another thing?"""
-    following = found[i + 1 : i + 6]
-    if not following:
-        return True
-    if following[0].low in lexicon.PRONOUNS or following[0].low in lexicon.VERBS or following[0].low in lexicon.ADVERBS | {"then"}:
-        return True
-    return any(w.low in lexicon.AUXILIARIES for w in following)

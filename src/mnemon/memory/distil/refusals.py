@@ -34,12 +34,12 @@ LONG_QUOTE = re.compile(r"[\"“„«](?:[^\"”“»\s]+\s+){4,}[^\"”“»]*[
 SHELL = re.compile(r"^[\"“„«].*[\"”“»][.!,]?$", re.DOTALL)
 
 GREETING = re.compile(
-    r"(?:hi|hello|hey|hiya|yo|good\s+(?:morning|afternoon|evening|night|day)|morning|evening|bye|goodbye|see\s+(?:you|ya)|talk\s+(?:soon|later)|later|cheers|thanks?(?:\s+you)?|thx|ty|many\s+thanks|much\s+appreciated|"
-    r"you['’]?re\s+(?:welcome|a\s+\w+|right|great|awesome|the\s+best|too\s+kind)|you\s+saved|welcome\s+back|back\s+again|i['’]m\s+back|ok(?:ay)?|k|yes|yep|yeah|yup|no|nope|nah|sure|right|alright|fine|great|nice|cool|perfect|awesome|"
+    r"(?:hi|hello|hey|hiya|yo|good\s+(?:morning|afternoon|evening|night|day)|morning|evening|bye|goodbye|see\s+(?:you|ya)|talk\s+(?:soon|later)|cheers|thanks?(?:\s+you)?|thx|ty|many\s+thanks|much\s+appreciated|"
+    r"you['’]?re\s+(?:welcome|a\s+\w+|right|great|awesome|the\s+best|too\s+kind)|you\s+saved|welcome\s+back|back\s+again|i['’]m\s+back|ok(?:ay)?|k|yes|yep|yeah|yup|no(?=\s*[,.!]|$)|nope|nah|sure|right|alright|fine|great|nice|cool|perfect|awesome|"
     r"excellent|brilliant|lovely|wonderful|amazing|sweet|super|wow|whoa|haha\w*|lol|lmao|rofl|hehe|hm+|mm+|um+|uh+|oh|ah|aha|ugh|phew|oops|ouch|yay|hooray|sorry|apologies|pardon|excuse\s+me|never\s*mind|no\s+(?:problem|worries|rush)|"
     r"got\s+it|i\s+see|understood|makes\s+sense|that\s+makes\s+sense|fair\s+enough|good\s+(?:point|one|idea|to\s+know|luck|job)|well\s+done|sounds\s+good|looks\s+good|same\s+here|me\s+too|exactly|indeed|of\s+course|absolutely|"
     r"definitely|totally|agreed|deal|done|interesting|happy\s+\w+|congrat\w*|brb|afk|gtg|omg|let['’]s\s+(?:go|continue|see|start|move|get|look|talk|do|try|begin|leave|keep|pick|take\s+a)|let\s+me\s+(?:see|think|check|get|know|try)|"
-    r"give\s+me\s+a\s+(?:second|sec|moment|minute)|one\s+(?:second|sec|moment|minute)|hold\s+on|wait|just\s+a\s+(?:second|sec|moment)|where\s+were\s+we|moving\s+on|next|anyway|so|well|test|testing|i['’]ll\s+(?:be|try|check|let|get|see|think|do|have\s+a\s+look|come)\b|"
+    r"give\s+me\s+a\s+(?:second|sec|moment|minute)|one\s+(?:second|sec|moment|minute)|hold\s+on|wait|just\s+a\s+(?:second|sec|moment)|where\s+were\s+we|moving\s+on|anyway|test|testing|i['’]ll\s+(?:be|try|check|let|get|see|think|do|have\s+a\s+look|come)\b|"
     r"that['’]?s\s+(?:all|it|great|fine|nice|good|cool|right|true|perfect|enough|helpful|a\s+\w+|so\s+\w+|very\s+\w+|what)|that\s+(?:joke|was|helped|worked|helps|works|makes|sounds|looks|smells)|it\s+(?:worked|works|helped|depends|helps)|this\s+(?:is|was)\s+(?:great|fun|nice|helpful)|what\s+a\b)"
     r"(?![\w'’-])",
     I,

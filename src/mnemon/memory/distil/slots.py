@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mnemon.memory.distil import lexicon, phrases
+from mnemon.memory.distil import clauses, lexicon, phrases
 from mnemon.memory.distil.clauses import Clause, Word
 from mnemon.memory.distil.phrases import USER, Phrase, phrase, shape
 
@@ -49,14 +49,56 @@ NOUN_ATTRIBUTES = {"residence": "home", "hometown": "home", "husband": "spouse",
 ONE = frozenset(phrases.plain(lexicon.ONE)) | {"home", "employer", "spouse", "expiry", "when", "where", "version", "port"}
 MANY = frozenset(phrases.plain(lexicon.MANY))
 ONE_VERBS = frozenset("end cost weigh measure expire last take start begin close open run go belong pay cover leave depart arrive".split())
+MOST_PARTS = 5  # of a sentence that are looked at
 PARTICLES = frozenset("over up off out back down away forward on".split())
+
+
+def best(text: str, found: Sequence[Word]) -> tuple[Clause | None, Slot | None]:
+    """The clause of a sentence that says most, and its slot: "the office moved, deliveries go to Graz"."""
+    clause = clauses.command(found) or clauses.parse(found)
+    first = slot(text, clause) if clause else None
+    if strength(first) > 1:
+        return clause, first
+    parts = clauses.segments(found)
+    for part in parts[1:MOST_PARTS] if clause and clause.subject else parts[:MOST_PARTS]:
+        verb = lexicon.VERBS.get(part[0].low)
+        if clause and clause.subject and verb and not part[0].sign:  # "I left and work for": the same subject
+            part = [*clause.subject, *part]  # noqa: PLW2901 - the part, completed
+        other = clauses.parse(part)
+        if other is None:
+            continue
+        found_slot = slot(text, other)
+        if found_slot and found_slot.rule == "copula_pronoun" and clause and clause.subject:  # "the lead changed hands: it's Ann"
+            found_slot = _of_subject(found_slot, phrase(clause.subject))
+        if strength(found_slot) > strength(first):
+            return other, found_slot
+        clause = clause or other
+        first = first or found_slot
+    return clause, first
+
+
+def strength(found: Slot | None) -> int:
+    """How much a slot says: 0 nothing, 1 words, 2 a name, 3 something that can be measured."""
+    if found is None or not found.subject or not found.values:
+        return 0
+    kind = shape(found.values[0])
+    return 1 if kind == "words" else 2 if kind == "name" else 3
+
+
+def _of_subject(found: Slot, subject: Phrase) -> Slot:
+    if subject.pronoun or not subject.head:
+        return found
+    owner, head = subject.slot
+    return replace(found, rule="copula", subject=owner, attribute=head, single=_one(subject, head, found.values, first=""), changed=True)
 
 
 def slot(text: str, clause: Clause) -> Slot | None:
     """The slot that a clause fills; nothing if it has none that was understood."""
     subject = phrase(clause.subject)
     found = None
-    if clause.verb == "be":
+    if clause.command:
+        found = _commanded(text, clause)
+    elif clause.verb == "be":
         found = _copula(text, clause, subject)
     elif clause.verb == "become":
         found = _became(text, clause, subject)
@@ -75,6 +117,17 @@ def slot(text: str, clause: Clause) -> Slot | None:
     if subject.other or subject.theirs or clause.negated or (clause.past and not found.changed):
         found = replace(found, single=False)
     return found
+
+
+def _commanded(text: str, clause: Clause) -> Slot | None:
+    """Use port 80 for the mailer; deliver to Graz."""
+    rest = clause.rest[1:] if clause.rest and clause.rest[0].low in lexicon.PREPOSITIONS else clause.rest
+    got = phrases.values(text, rest)
+    if not got:
+        return None
+    of = next((i for i, w in enumerate(rest) if w.low in ("for", "on")), None)
+    what = phrase(rest[of + 1 :]) if of is not None else Phrase(head="")
+    return (_typed(what.whole, got) if what.head else None) or Slot(rule="command", values=got)
 
 
 def _copula(text: str, clause: Clause, subject: Phrase) -> Slot | None:
@@ -158,7 +211,9 @@ def _typed(owner: str, got: tuple[str, ...]) -> Slot | None:
     kind = shape(got[0])
     head, _, tail = got[0].partition(" ")
     if tail and head.lower() in ("port", "level", "version", "room", "floor", "seat", "gate", "chapter", "page") and tail[:1].isalnum() and any(c.isdigit() for c in tail):
-        return Slot(rule="typed", subject=owner, attribute=head.lower() if head.lower() != "version" else "version", values=(tail,), single=owner != USER)
+        value, _, thing = tail.partition(" of ")
+        owner = " ".join(sorted({*owner.split(), *phrases.plain(thing.split())} - {USER})) or owner
+        return Slot(rule="typed", subject=owner, attribute=head.lower(), values=(value,), single=owner != USER)
     if kind == "when" and owner != USER:
         return Slot(rule="typed", subject=owner, attribute="when", values=got, single=True)
     if kind == "version" and owner != USER:
@@ -256,16 +311,21 @@ def _changed(text: str, clause: Clause, subject: Phrase) -> Slot | None:
 def _verb(text: str, clause: Clause, subject: Phrase) -> Slot | None:
     """Any other verb, with its object or with a preposition and what follows it."""
     rest = _after_adverbs(clause.rest)
+    verb = clause.verb
+    if verb == "take" and rest and rest[0].low == "place":
+        verb, rest = "take place", rest[1:]
     preposition = ""
     if rest and (rest[0].low in lexicon.PREPOSITIONS or rest[0].low in PARTICLES) and not rest[0].sign:
         preposition = rest[0].low
         rest = rest[1:]
         if rest and preposition in PARTICLES and rest[0].low in ("to", "with", "at", "on") and not rest[0].sign:
             preposition, rest = f"{preposition} {rest[0].low}", rest[1:]
+    if clause.verb in ("start", "begin", "take", "get", "accept", "land") and not preposition and (job := _job(text, rest, subject)):
+        return job
     got = phrases.values(text, rest)
     owner = subject.whole
     if not got:
-        return Slot(rule="verb", subject=owner, attribute=clause.verb) if owner and not preposition else None
+        return Slot(rule="verb", subject=owner, attribute=verb) if owner and not preposition else None
     present = not clause.past and not clause.passive or clause.verb in ("call", "name", "marry")
     attribute = VERB_ATTRIBUTES.get((clause.verb, preposition))
     if attribute is not None and not (attribute == "name" and not clause.passive):
@@ -273,21 +333,29 @@ def _verb(text: str, clause: Clause, subject: Phrase) -> Slot | None:
         return Slot(rule="verb", subject=owner, attribute=attribute, values=got, single=attribute in ONE and len(got) == 1 and present and not _several(subject))
     typed = _typed(owner, got) if present else None
     if typed is not None:
-        return replace(typed, attribute=f"{clause.verb} {typed.attribute}" if typed.attribute == "when" else typed.attribute)
-    return _plain(clause, rest, subject, got=got, preposition=preposition)
+        return replace(typed, attribute=f"{verb} {typed.attribute}" if typed.attribute == "when" else typed.attribute)
+    return _plain(replace(clause, verb=verb), subject, got=got, preposition=preposition)
 
 
-def _plain(clause: Clause, rest: Sequence[Word], subject: Phrase, *, got: tuple[str, ...], preposition: str) -> Slot:
+def _job(text: str, rest: Sequence[Word], subject: Phrase) -> Slot | None:
+    """Started a new job at."""
+    at = next((i for i, w in enumerate(rest[:6]) if w.low in ("at", "with")), None)
+    if at is None or not any(w.low in ("job", "position", "role", "post") for w in rest[:at]):
+        return None
+    got = phrases.values(text, rest[at + 1 :])
+    return Slot(rule="job", subject=subject.whole, attribute="employer", values=got, single=True, changed=True) if got else None
+
+
+def _plain(clause: Clause, subject: Phrase, *, got: tuple[str, ...], preposition: str) -> Slot:
     measure = shape(got[0]) in ("number", "percent", "code")
     of: list[str] = []
-    value = got
     parts = got[0].split(" of ", 1)
     if measure and len(parts) == 2:
         of = phrases.plain(parts[1].split())
     attribute = " ".join(filter(None, [clause.verb, preposition, *of]))
     thing = not subject.pronoun or bool(of)
     single = not clause.past and not clause.passive and len(got) == 1 and (measure or clause.verb in ONE_VERBS) and thing and not _several(subject)
-    return Slot(rule="verb", subject=subject.whole, attribute=attribute, values=value, single=single and (measure or bool(preposition) and shape(got[0]) != "words"))
+    return Slot(rule="verb", subject=subject.whole, attribute=attribute, values=got, single=single and (measure or bool(preposition) and shape(got[0]) != "words"))
 
 
 def _several(subject: Phrase) -> bool:
