@@ -193,8 +193,7 @@ async def test_history_and_reversals(store: Store, mem: str) -> None:
         ledger.supersede(names[1], names[2], kind="reverses", at=2.0)
         for name in names[:3]:
             assert [m.id for m in memories.history(name)] == names[:3]
-        assert [m.id for m in memories.after([names[1]])] == names[1:3]
-        assert [m.id for m in memories.before([names[1]])] == names[:2]
+        assert memories.closings([names[0], names[3]]) == {names[0]: names[1], names[1]: names[2]}
         assert [m.id for m in memories.history(names[3])] == names[3:]
         assert [(r.source, r.target) for r in memories.reversals(limit=9)] == [(names[2], names[1])]
 
@@ -296,11 +295,11 @@ async def test_what_a_question_calls_up(store: Store, mem: str) -> None:
         assert (two.id, two.start, bool(two.plain)) == (f"{mem}-2", len(f"This is {mem}-1. "), False)
         assert called(places=[("s", 99), ("none", first)]) == []
         assert called(instructions=9, preferences=9) == [("instruction", "order"), ("preference", "like")]
-        assert called(kinds=["plan"], most=9) == [("kind", "plan2"), ("kind", "plan")]
+        assert called(kind="plan", most=9) == [("kind", "plan2"), ("kind", "plan")]
         assert called(slots=["we/host", ""], most=9) == [("slot", "slot")]
         assert called(terms=["redis", "cache"], most=9) == [("terms", "words")]
         assert called(terms=["redis", "cache"], most=9, shared=1) == [("terms", "words"), ("terms", "word")]
-        assert called(kinds=["plan"], most=1) == [("kind", "plan2")]
+        assert called(kind="plan", most=1) == [("kind", "plan2")]
 
     await store.write(work)
 
@@ -317,7 +316,7 @@ async def test_no_scope_sees_anothers(store: Store, mem: str) -> None:
     scope = (await store.read(lambda talk: talk.lineage("s"))).scope
 
     all_of_it = Call(
-        places=[("s", 1)], slots=["we/host"], kinds=["fact"], terms=["secret"], shared=1, most=9, pinned=9, instructions=9, preferences=9
+        places=[("s", 1)], slots=["we/host"], kind="fact", terms=["secret"], shared=1, most=9, pinned=9, instructions=9, preferences=9
     )
 
     def breaches(memories: Memories) -> list[object]:
@@ -327,8 +326,8 @@ async def test_no_scope_sees_anothers(store: Store, mem: str) -> None:
             *memories.evidence(ids),
             *memories.timeline("we/host"),
             *memories.history(mem),
-            *memories.after(ids),
-            *memories.before(ids),
+            *memories.closings(ids),
+            *memories.first_evidence(ids),
             *memories.reversals(limit=9),
             *memories.links(ids),
             *memories.causes(mem),

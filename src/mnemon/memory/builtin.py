@@ -126,7 +126,7 @@ def gather(tx: Tx, *, query: Query, found: Sequence[Recalled], wish: Wish) -> Kn
         Call(
             places=list(looked),
             slots=wish.slots,
-            kinds=wish.kinds,
+            kind=wish.kind,
             terms=wish.terms,
             shared=SHARED,
             most=FOUND_OF_ALL if wish.every else FOUND,
@@ -135,23 +135,24 @@ def gather(tx: Tx, *, query: Query, found: Sequence[Recalled], wish: Wish) -> Kn
             preferences=PREFERENCES,
         )
     )
-    known = around(memories, called)
-    while beside := {(e.session_id, e.position) for said in known.evidence.values() for e in said} - looked.keys():
+    known = Known(called=called)
+    while called:
+        around(memories, called, known)
+        beside = {(e.session_id, e.position) for e in known.evidence.values()} - looked.keys()
         looked |= dict.fromkeys(beside)
-        called += memories.called(Call(places=sorted(beside)))
-        known = around(memories, called)
+        called = memories.called(Call(places=sorted(beside))) if beside else []
+        known.called += called
     return known
 
 
-def around(memories: Memories, called: Sequence[Called]) -> Known:
-    """The rows of what was called, of what they are linked with and of what closed any of them, with evidence."""
-    telling = dict.fromkeys(c.id for c in called if not c.plain)
+def around(memories: Memories, called: Sequence[Called], known: Known) -> None:
+    """Add the rows of what was called, of what they are linked with and of what closed any of them, each with its first evidence."""
+    telling = {c.id for c in called if not c.plain} - known.memories.keys()
     if not telling:
-        return Known(called=called)
-    rows = {m.id: m for m in memories.after(telling)}
-    links = memories.links(rows)
-    linked = {side for link in links for side in (link.source, link.target)} - rows.keys()
-    if linked:
-        rows |= {m.id: m for m in memories.after(linked)}
-        links = memories.links(rows)
-    return Known(called=called, memories=rows, evidence=memories.evidence(rows), links=links)
+        return
+    known.links += (links := memories.links(telling))
+    telling |= {side for link in links for side in (link.source, link.target)}
+    known.closings |= memories.closings(telling)
+    rest = {i for old in telling for i in (old, known.closings.get(old), known.head(old)) if i} - known.memories.keys()
+    known.memories |= {m.id: m for m in memories.some(rest)}
+    known.evidence |= memories.first_evidence(rest)

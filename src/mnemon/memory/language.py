@@ -15,7 +15,7 @@ KINDS = {
     for kind, names in {
         "decision": "decision decide decided",
         "plan": "plan planned",
-        "preference": "preference prefer like",
+        "preference": "preference prefer",
         "instruction": "instruction rule",
         "event": "event",
     }.items()
@@ -29,7 +29,7 @@ def wish(text: str) -> Wish:
     return Wish(
         slots=tuple(slot_of(subject, attribute) for subject, attribute in asked.slots),
         terms=asked.terms,
-        kinds=tuple(dict.fromkeys(KINDS[word] for word in words.words(text) if word in KINDS)),
+        kind=next((KINDS[word] for word in words.words(text) if word in KINDS), ""),
         when=not WHEN.isdisjoint(asked.kinds),
         history=not HISTORY.isdisjoint(asked.kinds),
         every=not EVERY.isdisjoint(asked.kinds),

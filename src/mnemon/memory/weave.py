@@ -22,25 +22,32 @@ WORD = re.compile(r"\w")
 class Wish:
     """What a question asks for, as far as the ledger can help.
 
-    Slots by name, terms and kinds of statements to look for; and whether it is about times, about what was before, or about all there is.
+    Slots by name, terms and a kind of statement to look for; and whether it is about times, about what was before, or about all there is.
     """
 
     slots: tuple[str, ...] = ()
     terms: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
+    kind: str = ""
     when: bool = False
     history: bool = False
     every: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Known:
-    """What the ledger has to say: what was called up, and the rows, evidence and links around it."""
+    """What the ledger has to say: what was called up, and the rows, first evidence, links and closings around it."""
 
-    called: Sequence[Called] = ()
+    called: list[Called] = field(default_factory=list)
     memories: dict[str, Remembered] = field(default_factory=dict)
-    evidence: dict[str, list[Evidence]] = field(default_factory=dict)
-    links: Sequence[Link] = ()
+    evidence: dict[str, Evidence] = field(default_factory=dict)
+    links: list[Link] = field(default_factory=list)
+    closings: dict[str, str] = field(default_factory=dict)
+
+    def head(self, memory: str) -> str:
+        """What was not superseded yet in the line of closings from a memory on."""
+        while memory in self.closings:
+            memory = self.closings[memory]
+        return memory
 
 
 class Spot(NamedTuple):
@@ -72,6 +79,15 @@ class Weave:
         self.first: list[str] = []
         self.last: list[str] = []
         self.spots = spots_of(known)
+        self.by_memory: dict[str, list[tuple[str, int, Spot]]] = {}
+        for (session_id, position), spots in self.spots.items():
+            for spot in spots:
+                self.by_memory.setdefault(spot.memory, []).append((session_id, position, spot))
+        self.heads = set(known.closings.values()) - known.closings.keys()
+        self.links: dict[str, dict[str, Link]] = {}
+        for link in known.links:
+            for side in (link.source, link.target):
+                self.links.setdefault(side, {})[f"{link.source} {link.kind} {link.target}"] = link
 
     # -- which lines ----------------------------------------------------------------------------------------------------
 
@@ -88,7 +104,7 @@ class Weave:
             if called.why == "words":
                 continue
             memory = self.known.memories[called.id]
-            if memory.state == "superseded" and not self.wish.history:
+            if memory.state == "superseded" and not (self.wish.history or called.why == "kind"):
                 continue
             if called.why in STANDING:
                 room -= len(memory.text)
@@ -96,7 +112,7 @@ class Weave:
                     continue
             key = self.line_of(called.id, why=called.why)
             if key:
-                (self.last if called.why == "terms" and not self.wish.every else self.first).append(key)
+                (self.last if called.why in ("kind", "terms") and not self.wish.every else self.first).append(key)
 
     def bring(self) -> None:
         """What belongs to those lines: the end of every closing, and one step along the links of what was found or called."""
@@ -113,8 +129,8 @@ class Weave:
         found = []
         if memory.state == "superseded" and (head := self.head(memory)):
             found.append((head.id, "successor"))
-        for link in self.known.links if onward else ():
-            if link.kind == "cause" and memory.id in (link.source, link.target):
+        for link in self.links.get(memory.id, {}).values() if onward else ():
+            if link.kind == "cause":
                 found.append((link.target if memory.id == link.source else link.source, "link"))
             elif link.source == memory.id and memory.state == "active" and (link.kind == "reverses" or self.wish.history):
                 found.append((link.target, "predecessor"))
@@ -130,19 +146,19 @@ class Weave:
         evidence = self.known.evidence.get(memory)
         if not evidence:
             return self.place(noted(row, why=why)) if row.version == BY_HAND else None
-        if not needed and any(e.lineage == self.inside[0] and e.position > self.inside[1] for e in evidence):
+        if not needed and evidence.lineage == self.inside[0] and evidence.position > self.inside[1]:
             return None
-        line = stated(row, evidence[0], why=why)
+        line = stated(row, evidence, why=why)
         return None if self.withdrawn(line) else self.place(line)
 
     def shown(self, memory: str) -> str | None:
         """The first line that states all of a memory, if there is one."""
         if memory in self.lines:
             return memory
-        for e in self.known.evidence.get(memory, ()):
-            for key in self.by_message.get((e.session_id, e.position), ()):
+        for session_id, position, spot in self.by_memory.get(memory, ()):
+            for key in self.by_message.get((session_id, position), ()):
                 line = self.lines[key]
-                if line.start <= e.start and e.start + e.length <= line.start + len(line.text):
+                if line.start <= spot.start and spot.end <= line.start + len(line.text):
                     return key
         return None
 
@@ -171,10 +187,8 @@ class Weave:
 
     def head(self, memory: Remembered) -> Remembered | None:
         """What holds now in place of a memory; None if that was withdrawn."""
-        found, steps = memory, 0
-        while found.closed_by in self.known.memories and steps < len(self.known.memories):
-            found, steps = self.known.memories[found.closed_by], steps + 1
-        return found if found.state == "active" else None
+        found = self.known.memories.get(self.known.head(memory.id))
+        return found if found and found.state == "active" else None
 
     # -- what is said about them ----------------------------------------------------------------------------------------
 
@@ -229,8 +243,8 @@ class Weave:
 
     def current(self, memory: Remembered, line: Recalled) -> list[str]:
         """What took the place of something says since when it holds."""
-        replaced = [k for k in self.known.links if k.source == memory.id and k.kind != "cause"]
-        if not replaced:
+        replaced = [k for k in self.links.get(memory.id, {}).values() if k.source == memory.id and k.kind != "cause"]
+        if not replaced and memory.id not in self.heads:
             return []
         parts = [f"current since {clock.day(memory.valid_from)}"]
         for link in replaced:
@@ -244,8 +258,8 @@ class Weave:
     def effects(self, memory: Remembered, line: Recalled, needs: dict[str, None]) -> list[str]:
         """The lines that this memory is the reason of. A reason and what it is the reason of stand together."""
         found = []
-        for link in self.known.links:
-            if link.kind != "cause" or memory.id not in (link.source, link.target):
+        for link in self.links.get(memory.id, {}).values():
+            if link.kind != "cause":
                 continue
             other = self.shown(link.target if link.source == memory.id else link.source)
             if other and other != line.key:
@@ -261,9 +275,8 @@ def spots_of(known: Known) -> dict[tuple[str, int], list[Spot]]:
     for c in known.called:
         if c.why == "words":
             found.setdefault((c.session_id, c.position), set()).add(Spot(c.id, c.start, c.start + c.length))
-    for memory, evidence in known.evidence.items():
-        for e in evidence:
-            found.setdefault((e.session_id, e.position), set()).add(Spot(memory, e.start, e.start + e.length))
+    for memory, e in known.evidence.items():
+        found.setdefault((e.session_id, e.position), set()).add(Spot(memory, e.start, e.start + e.length))
     return {message: sorted(spots, key=lambda s: (s.start, s.end, s.memory)) for message, spots in found.items()}
 
 

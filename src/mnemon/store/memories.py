@@ -116,13 +116,13 @@ class Filter:
 class Call:
     """What a question calls up.
 
-    Statements of the messages found for it (session, position), of slots, of kinds, and those that share at least `shared` telling terms,
+    Statements of the messages found for it (session, position), of slots, of a kind, and those that share at least `shared` telling terms,
     at most `most` of each; and pinned ones, instructions and preferences, the newest of them.
     """
 
     places: Sequence[tuple[str, int]] = ()
     slots: Sequence[str] = ()
-    kinds: Sequence[str] = ()
+    kind: str = ""
     terms: Sequence[str] = ()
     shared: int = 2
     most: int = 0
@@ -244,23 +244,21 @@ class Memories:
             found.setdefault(row["memory"], []).append(quoted(row))
         return found
 
+    def first_evidence(self, memories: Iterable[str]) -> dict[str, Evidence]:
+        """Where memories were said first, as far as it was not taken back by an edit."""
+        return {row["memory"]: quoted(row) for row in self.tx.all("evidence_first", **self.key, ids=as_json(memories))}
+
     def timeline(self, slot: str) -> list[Remembered]:
         """Everything that ever filled a slot, in the order in which it held."""
         return self._found("memories_of_slot", slot=slot)
 
     def history(self, memory: str) -> list[Remembered]:
-        """What a memory took the place of, itself, and what took its place, in the order of recording."""
-        ids = as_json([memory])
-        both = [*self._found("memories_before", ids=ids), *self._found("memories_after", ids=ids)]
-        return sorted({m.id: m for m in both}.values(), key=lambda m: (m.recorded_at, m.id))
+        """All that led to what holds now in place of a memory, itself among it, in the order of recording."""
+        return self._found("memories_history", id=memory)
 
-    def after(self, memories: Iterable[str]) -> list[Remembered]:
-        """These memories and whatever closed them, up to what holds now."""
-        return self._found("memories_after", ids=as_json(memories))
-
-    def before(self, memories: Iterable[str]) -> list[Remembered]:
-        """These memories and whatever they closed, back to the first."""
-        return self._found("memories_before", ids=as_json(memories))
+    def closings(self, memories: Iterable[str]) -> dict[str, str]:
+        """What closed these memories, what closed that, and so on: each with its closer. What is not in it was not superseded."""
+        return {row["id"]: row["closed_by"] for row in self.tx.all("memories_closings", **self.key, ids=as_json(memories))}
 
     def reversals(self, *, limit: int) -> list[Link]:
         """Positions that changed, newest first: `source` is the new one."""
@@ -288,9 +286,9 @@ class Memories:
 
     def called(self, call: Call) -> list[Called]:
         """What may belong to a question, each with why; those of `places` also with where they stand there, even on an old branch."""
-        lists = {name: as_json(getattr(call, name)) for name in ("places", "slots", "kinds")}
-        numbers = {name: getattr(call, name) for name in ("pinned", "instructions", "preferences", "most", "shared")}
-        rows = self.tx.all("memories_called", **self.key, **lists, **numbers, terms=as_json(clean(t) for t in call.terms))
+        lists = {"places": as_json(call.places), "slots": as_json(call.slots), "terms": as_json(clean(t) for t in call.terms)}
+        plain = {name: getattr(call, name) for name in ("kind", "pinned", "instructions", "preferences", "most", "shared")}
+        rows = self.tx.all("memories_called", **self.key, **lists, **plain)
         return [Called(**{name: row[name] for name in Called.__dataclass_fields__}) for row in rows]
 
     def related(self, near: Near) -> list[Remembered]:

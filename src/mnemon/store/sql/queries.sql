@@ -347,12 +347,10 @@ ORDER BY m.recorded_at DESC, m.id DESC LIMIT :limit;
 SELECT * FROM memories WHERE scope = :scope AND slot = :slot AND slot <> '' AND tenant = :tenant ORDER BY valid_from, recorded_at, id;
 
 -- name: memories_by_ids @sqlite
-SELECT * FROM memories WHERE tenant = :tenant AND scope = :scope AND id IN (SELECT value FROM json_each(:ids))
-ORDER BY recorded_at, id;
+SELECT m.* FROM json_each(:ids) j CROSS JOIN memories m ON m.tenant = :tenant AND m.id = j.value WHERE m.scope = :scope ORDER BY m.recorded_at, m.id;
 
 -- name: memories_by_ids @postgres
-SELECT * FROM memories WHERE tenant = :tenant AND scope = :scope AND id IN (SELECT value FROM json_array_elements_text(:ids ::json))
-ORDER BY recorded_at, id;
+SELECT m.* FROM json_array_elements_text(:ids ::json) j JOIN memories m ON m.tenant = :tenant AND m.id = j.value WHERE m.scope = :scope ORDER BY m.recorded_at, m.id;
 
 -- name: memories_related @sqlite
 -- A term that stands in very many memories tells nothing, and would take long to count.
@@ -360,7 +358,7 @@ WITH telling AS (
   SELECT j.value AS term FROM json_each(:terms) j
   WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 400)) < 400
 ), sharing AS (
-  SELECT t.memory AS id FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term
+  SELECT t.memory AS id FROM telling CROSS JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term
   GROUP BY t.memory ORDER BY count(*) DESC, max(t.memory) LIMIT :sharing
 ), recent AS (
   SELECT e.memory AS id FROM evidence e WHERE e.lineage = :lineage AND e.tenant = :tenant ORDER BY e.position DESC, e.start DESC LIMIT :recent
@@ -369,11 +367,10 @@ WITH telling AS (
   UNION SELECT id FROM (SELECT id FROM memories WHERE scope = :scope AND kind = 'decision' AND state = 'active'
                         ORDER BY recorded_at DESC, id DESC LIMIT :newest)
 ), same AS (
-  SELECT s.id FROM memories s WHERE s.scope = :scope AND s.slot <> '' AND s.slot IN (SELECT value FROM json_each(:slots))
+  SELECT m.id FROM json_each(:slots) j CROSS JOIN memories m ON m.scope = :scope AND m.slot = j.value WHERE m.slot <> '' AND m.state = 'active'
 )
-SELECT m.* FROM memories m
-WHERE m.tenant = :tenant AND m.scope = :scope AND m.state = 'active'
-  AND m.id IN (SELECT id FROM sharing UNION SELECT id FROM recent UNION SELECT id FROM newest UNION SELECT id FROM same)
+SELECT m.* FROM (SELECT id FROM sharing UNION SELECT id FROM recent UNION SELECT id FROM newest UNION SELECT id FROM same) i
+CROSS JOIN memories m ON m.tenant = :tenant AND m.id = i.id WHERE m.scope = :scope AND m.state = 'active'
 ORDER BY m.recorded_at, m.id;
 
 -- name: memories_related @postgres
@@ -390,11 +387,10 @@ WITH telling AS (
   UNION SELECT id FROM (SELECT id FROM memories WHERE scope = :scope AND kind = 'decision' AND state = 'active'
                         ORDER BY recorded_at DESC, id DESC LIMIT :newest) b
 ), same AS (
-  SELECT s.id FROM memories s WHERE s.scope = :scope AND s.slot <> '' AND s.slot IN (SELECT value FROM json_array_elements_text(:slots ::json))
+  SELECT m.id FROM json_array_elements_text(:slots ::json) j JOIN memories m ON m.scope = :scope AND m.slot = j.value WHERE m.slot <> '' AND m.state = 'active'
 )
-SELECT m.* FROM memories m
-WHERE m.tenant = :tenant AND m.scope = :scope AND m.state = 'active'
-  AND m.id IN (SELECT id FROM sharing UNION SELECT id FROM recent UNION SELECT id FROM newest UNION SELECT id FROM same)
+SELECT m.* FROM (SELECT id FROM sharing UNION SELECT id FROM recent UNION SELECT id FROM newest UNION SELECT id FROM same) i
+JOIN memories m ON m.tenant = :tenant AND m.id = i.id WHERE m.scope = :scope AND m.state = 'active'
 ORDER BY m.recorded_at, m.id;
 
 -- name: memories_sharing @sqlite
@@ -402,10 +398,10 @@ WITH telling AS (
   SELECT j.value AS term FROM json_each(:terms) j
   WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 400)) < 400
 ), sharing AS (
-  SELECT t.memory AS id, count(*) AS n FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term GROUP BY t.memory
+  SELECT t.memory AS id, count(*) AS n FROM telling CROSS JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term GROUP BY t.memory
 )
-SELECT m.*, sharing.n FROM sharing JOIN memories m ON m.tenant = :tenant AND m.id = sharing.id AND m.scope = :scope
-ORDER BY sharing.n DESC, m.recorded_at DESC, m.id LIMIT :limit;
+SELECT m.*, i.n FROM sharing i CROSS JOIN memories m ON m.tenant = :tenant AND m.id = i.id WHERE m.scope = :scope
+ORDER BY i.n DESC, m.recorded_at DESC, m.id LIMIT :limit;
 
 -- name: memories_sharing @postgres
 WITH telling AS (
@@ -414,17 +410,16 @@ WITH telling AS (
 ), sharing AS (
   SELECT t.memory AS id, count(*) AS n FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term GROUP BY t.memory
 )
-SELECT m.*, sharing.n FROM sharing JOIN memories m ON m.tenant = :tenant AND m.id = sharing.id AND m.scope = :scope
-ORDER BY sharing.n DESC, m.recorded_at DESC, m.id LIMIT :limit;
+SELECT m.*, i.n FROM sharing i JOIN memories m ON m.tenant = :tenant AND m.id = i.id WHERE m.scope = :scope
+ORDER BY i.n DESC, m.recorded_at DESC, m.id LIMIT :limit;
 
 -- name: memories_in_slots @sqlite
-SELECT * FROM memories WHERE scope = :scope AND slot <> '' AND slot IN (SELECT value FROM json_each(:slots)) AND tenant = :tenant
-ORDER BY recorded_at DESC, id DESC LIMIT :limit;
+SELECT m.* FROM json_each(:slots) j CROSS JOIN memories m ON m.scope = :scope AND m.slot = j.value WHERE m.slot <> '' AND m.tenant = :tenant
+ORDER BY m.recorded_at DESC, m.id DESC LIMIT :limit;
 
 -- name: memories_in_slots @postgres
-SELECT * FROM memories WHERE scope = :scope AND slot <> '' AND slot IN (SELECT value FROM json_array_elements_text(:slots ::json))
-  AND tenant = :tenant
-ORDER BY recorded_at DESC, id DESC LIMIT :limit;
+SELECT m.* FROM json_array_elements_text(:slots ::json) j JOIN memories m ON m.scope = :scope AND m.slot = j.value WHERE m.slot <> '' AND m.tenant = :tenant
+ORDER BY m.recorded_at DESC, m.id DESC LIMIT :limit;
 
 -- name: memories_called @sqlite
 -- Everything that may belong to a question, in one look: what the passages found for it state, and what comes along by itself.
@@ -432,18 +427,18 @@ WITH telling AS (
   SELECT j.value AS term FROM json_each(:terms) j
   WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 400)) < 400
 )
-SELECT 'words' AS why, m.id, json_extract(j.value, '$[0]') AS session_id, e.position, e.start, e.length,
+SELECT 'words' AS why, m.id, s.id AS session_id, e.position, e.start, e.length,
   m.state = 'active' AND m.grain IS NULL AND NOT EXISTS (SELECT 1 FROM links l WHERE l.tenant = m.tenant AND l.source = m.id)
   AND NOT EXISTS (SELECT 1 FROM links l WHERE l.tenant = m.tenant AND l.target = m.id) AS plain
-FROM json_each(:places) j JOIN sessions s ON s.tenant = :tenant AND s.id = json_extract(j.value, '$[0]')
-JOIN evidence e ON e.lineage = s.lineage AND e.position = json_extract(j.value, '$[1]')
-JOIN memories m ON m.tenant = e.tenant AND m.id = e.memory WHERE m.tenant = :tenant AND m.scope = :scope
+FROM json_each(:places) j CROSS JOIN sessions s ON s.tenant = :tenant AND s.id = json_extract(j.value, '$[0]')
+CROSS JOIN evidence e INDEXED BY evidence_by_place ON e.lineage = s.lineage AND e.position = json_extract(j.value, '$[1]')
+CROSS JOIN memories m ON m.tenant = e.tenant AND m.id = e.memory WHERE m.tenant = :tenant AND m.scope = :scope
 UNION ALL SELECT 'pinned', id, '', 0, 0, 0, 0 FROM (
   SELECT id FROM memories WHERE scope = :scope AND pinned AND state = 'active' AND tenant = :tenant
   ORDER BY recorded_at DESC, id DESC LIMIT :pinned)
 UNION ALL SELECT 'slot', id, '', 0, 0, 0, 0 FROM (
-  SELECT id FROM memories WHERE scope = :scope AND slot <> '' AND slot IN (SELECT value FROM json_each(:slots)) AND tenant = :tenant
-  ORDER BY recorded_at DESC, id DESC LIMIT :most)
+  SELECT m.id FROM json_each(:slots) j CROSS JOIN memories m ON m.scope = :scope AND m.slot = j.value WHERE m.slot <> '' AND m.tenant = :tenant
+  ORDER BY m.recorded_at DESC, m.id DESC LIMIT :most)
 UNION ALL SELECT 'instruction', id, '', 0, 0, 0, 0 FROM (
   SELECT id FROM memories WHERE scope = :scope AND kind = 'instruction' AND state = 'active' AND tenant = :tenant
   ORDER BY recorded_at DESC, id DESC LIMIT :instructions)
@@ -451,10 +446,10 @@ UNION ALL SELECT 'preference', id, '', 0, 0, 0, 0 FROM (
   SELECT id FROM memories WHERE scope = :scope AND kind = 'preference' AND state = 'active' AND tenant = :tenant
   ORDER BY recorded_at DESC, id DESC LIMIT :preferences)
 UNION ALL SELECT 'kind', id, '', 0, 0, 0, 0 FROM (
-  SELECT id FROM memories WHERE scope = :scope AND kind IN (SELECT value FROM json_each(:kinds)) AND state = 'active' AND tenant = :tenant
+  SELECT id FROM memories WHERE scope = :scope AND kind = :kind AND state <> 'retracted' AND tenant = :tenant
   ORDER BY recorded_at DESC, id DESC LIMIT :most)
 UNION ALL SELECT 'terms', id, '', 0, 0, 0, 0 FROM (
-  SELECT t.memory AS id FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term
+  SELECT t.memory AS id FROM telling CROSS JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term
   WHERE t.tenant = :tenant GROUP BY t.memory HAVING count(*) >= :shared ORDER BY count(*) DESC, max(t.memory) LIMIT :most);
 
 -- name: memories_called @postgres
@@ -462,7 +457,7 @@ WITH telling AS (
   SELECT j.value AS term FROM json_array_elements_text(:terms ::json) j
   WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 400) many) < 400
 )
-SELECT 'words' AS why, m.id, j.value->>0 AS session_id, e.position, e.start, e.length,
+SELECT 'words' AS why, m.id, s.id AS session_id, e.position, e.start, e.length,
   m.state = 'active' AND m.grain IS NULL AND NOT EXISTS (SELECT 1 FROM links l WHERE l.tenant = m.tenant AND l.source = m.id)
   AND NOT EXISTS (SELECT 1 FROM links l WHERE l.tenant = m.tenant AND l.target = m.id) AS plain
 FROM json_array_elements(:places ::json) j JOIN sessions s ON s.tenant = :tenant AND s.id = j.value->>0
@@ -472,8 +467,8 @@ UNION ALL SELECT 'pinned', id, '', 0, 0, 0, FALSE FROM (
   SELECT id FROM memories WHERE scope = :scope AND pinned AND state = 'active' AND tenant = :tenant
   ORDER BY recorded_at DESC, id DESC LIMIT :pinned) a
 UNION ALL SELECT 'slot', id, '', 0, 0, 0, FALSE FROM (
-  SELECT id FROM memories WHERE scope = :scope AND slot <> '' AND slot IN (SELECT value FROM json_array_elements_text(:slots ::json)) AND tenant = :tenant
-  ORDER BY recorded_at DESC, id DESC LIMIT :most) b
+  SELECT m.id FROM json_array_elements_text(:slots ::json) j JOIN memories m ON m.scope = :scope AND m.slot = j.value WHERE m.slot <> '' AND m.tenant = :tenant
+  ORDER BY m.recorded_at DESC, m.id DESC LIMIT :most) b
 UNION ALL SELECT 'instruction', id, '', 0, 0, 0, FALSE FROM (
   SELECT id FROM memories WHERE scope = :scope AND kind = 'instruction' AND state = 'active' AND tenant = :tenant
   ORDER BY recorded_at DESC, id DESC LIMIT :instructions) c
@@ -481,58 +476,69 @@ UNION ALL SELECT 'preference', id, '', 0, 0, 0, FALSE FROM (
   SELECT id FROM memories WHERE scope = :scope AND kind = 'preference' AND state = 'active' AND tenant = :tenant
   ORDER BY recorded_at DESC, id DESC LIMIT :preferences) d
 UNION ALL SELECT 'kind', id, '', 0, 0, 0, FALSE FROM (
-  SELECT id FROM memories WHERE scope = :scope AND kind IN (SELECT value FROM json_array_elements_text(:kinds ::json)) AND state = 'active' AND tenant = :tenant
+  SELECT id FROM memories WHERE scope = :scope AND kind = :kind AND state <> 'retracted' AND tenant = :tenant
   ORDER BY recorded_at DESC, id DESC LIMIT :most) e
 UNION ALL SELECT 'terms', id, '', 0, 0, 0, FALSE FROM (
   SELECT t.memory AS id FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term
   WHERE t.tenant = :tenant GROUP BY t.memory HAVING count(*) >= :shared ORDER BY count(*) DESC, max(t.memory) LIMIT :most) f;
 
--- name: memories_after @sqlite
--- Whatever these were closed by, up to what holds now.
-WITH RECURSIVE chain (id, steps) AS (
-  SELECT value, 0 FROM json_each(:ids)
-  UNION SELECT m.closed_by, c.steps + 1 FROM chain c JOIN memories m ON m.tenant = :tenant AND m.id = c.id AND m.scope = :scope
-  WHERE m.closed_by IS NOT NULL AND c.steps < 1000
+-- name: memories_closings @sqlite
+-- What closed these, what closed that, and so on up to what holds now.
+WITH RECURSIVE chain (id) AS (
+  SELECT value FROM json_each(:ids)
+  UNION SELECT m.closed_by FROM chain c JOIN memories m ON m.tenant = :tenant AND m.id = c.id AND m.scope = :scope
+  WHERE m.closed_by IS NOT NULL
 )
-SELECT m.* FROM memories m WHERE m.tenant = :tenant AND m.scope = :scope AND m.id IN (SELECT id FROM chain) ORDER BY m.recorded_at, m.id;
+SELECT m.id, m.closed_by FROM chain c JOIN memories m ON m.tenant = :tenant AND m.id = c.id AND m.scope = :scope WHERE m.closed_by IS NOT NULL;
 
--- name: memories_after @postgres
-WITH RECURSIVE chain (id, steps) AS (
-  SELECT value, 0 FROM json_array_elements_text(:ids ::json)
-  UNION SELECT m.closed_by, c.steps + 1 FROM chain c JOIN memories m ON m.tenant = :tenant AND m.id = c.id AND m.scope = :scope
-  WHERE m.closed_by IS NOT NULL AND c.steps < 1000
-)
-SELECT m.* FROM memories m WHERE m.tenant = :tenant AND m.scope = :scope AND m.id IN (SELECT id FROM chain) ORDER BY m.recorded_at, m.id;
+-- name: evidence_first @sqlite
+SELECT e.memory, e.lineage, e.position, e.start, e.length, e.at, x.session_id, x.role, x.body
+FROM json_each(:ids) j CROSS JOIN memories m ON m.tenant = :tenant AND m.id = j.value
+CROSS JOIN evidence e ON e.tenant = m.tenant AND e.memory = m.id AND (e.lineage, e.position, e.start) = (
+  SELECT f.lineage, f.position, f.start FROM evidence f CROSS JOIN messages y ON y.lineage = f.lineage AND y.position = f.position
+  WHERE f.tenant = m.tenant AND f.memory = m.id AND y.branch = 0 ORDER BY f.lineage, f.position, f.start LIMIT 1)
+CROSS JOIN messages x ON x.lineage = e.lineage AND x.position = e.position WHERE m.scope = :scope;
 
--- name: memories_before @sqlite
--- Whatever these closed, back to the first.
-WITH RECURSIVE chain (id, steps) AS (
-  SELECT value, 0 FROM json_each(:ids)
-  UNION SELECT m.id, c.steps + 1 FROM chain c JOIN memories m ON m.scope = :scope AND m.closed_by = c.id
-  WHERE m.tenant = :tenant AND m.closed_by IS NOT NULL AND c.steps < 1000
+-- name: memories_history
+WITH RECURSIVE after (id) AS (
+  SELECT m.id FROM memories m WHERE m.tenant = :tenant AND m.id = :id AND m.scope = :scope
+  UNION SELECT m.closed_by FROM after a JOIN memories m ON m.tenant = :tenant AND m.id = a.id AND m.scope = :scope
+  WHERE m.closed_by IS NOT NULL
+), whole (id) AS (
+  SELECT id FROM after
+  UNION SELECT m.id FROM whole w JOIN memories m ON m.scope = :scope AND m.closed_by = w.id AND m.closed_by IS NOT NULL
+  WHERE m.tenant = :tenant
 )
-SELECT m.* FROM memories m WHERE m.tenant = :tenant AND m.scope = :scope AND m.id IN (SELECT id FROM chain) ORDER BY m.recorded_at, m.id;
-
--- name: memories_before @postgres
-WITH RECURSIVE chain (id, steps) AS (
-  SELECT value, 0 FROM json_array_elements_text(:ids ::json)
-  UNION SELECT m.id, c.steps + 1 FROM chain c JOIN memories m ON m.scope = :scope AND m.closed_by = c.id
-  WHERE m.tenant = :tenant AND m.closed_by IS NOT NULL AND c.steps < 1000
-)
-SELECT m.* FROM memories m WHERE m.tenant = :tenant AND m.scope = :scope AND m.id IN (SELECT id FROM chain) ORDER BY m.recorded_at, m.id;
+SELECT m.* FROM memories m WHERE m.tenant = :tenant AND m.scope = :scope AND m.id IN (SELECT id FROM whole) ORDER BY m.recorded_at, m.id;
 
 -- name: links_of @sqlite
-SELECT l.source, l.target, l.kind, l.rule, l.at FROM links l JOIN memories m ON m.tenant = l.tenant AND m.id = l.source
-WHERE l.tenant = :tenant AND m.scope = :scope AND l.source IN (SELECT value FROM json_each(:ids))
-UNION SELECT l.source, l.target, l.kind, l.rule, l.at FROM links l JOIN memories m ON m.tenant = l.tenant AND m.id = l.target
-WHERE l.tenant = :tenant AND m.scope = :scope AND l.target IN (SELECT value FROM json_each(:ids))
+SELECT l.source, l.target, l.kind, l.rule, l.at FROM json_each(:ids) j CROSS JOIN links l ON l.tenant = :tenant AND l.source = j.value
+CROSS JOIN memories m ON m.tenant = l.tenant AND m.id = l.source WHERE m.scope = :scope
+UNION SELECT l.source, l.target, l.kind, l.rule, l.at FROM json_each(:ids) j CROSS JOIN links l INDEXED BY links_by_target ON l.tenant = :tenant AND l.target = j.value
+CROSS JOIN memories m ON m.tenant = l.tenant AND m.id = l.target WHERE m.scope = :scope
 ORDER BY 5, 1, 2, 3;
 
+-- name: memories_closings @postgres
+WITH RECURSIVE chain (id) AS (
+  SELECT value FROM json_array_elements_text(:ids ::json)
+  UNION SELECT m.closed_by FROM chain c JOIN memories m ON m.tenant = :tenant AND m.id = c.id AND m.scope = :scope
+  WHERE m.closed_by IS NOT NULL
+)
+SELECT m.id, m.closed_by FROM chain c JOIN memories m ON m.tenant = :tenant AND m.id = c.id AND m.scope = :scope WHERE m.closed_by IS NOT NULL;
+
+-- name: evidence_first @postgres
+SELECT e.memory, e.lineage, e.position, e.start, e.length, e.at, x.session_id, x.role, x.body
+FROM json_array_elements_text(:ids ::json) j JOIN memories m ON m.tenant = :tenant AND m.id = j.value
+JOIN evidence e ON e.tenant = m.tenant AND e.memory = m.id AND (e.lineage, e.position, e.start) = (
+  SELECT f.lineage, f.position, f.start FROM evidence f JOIN messages y ON y.lineage = f.lineage AND y.position = f.position
+  WHERE f.tenant = m.tenant AND f.memory = m.id AND y.branch = 0 ORDER BY f.lineage, f.position, f.start LIMIT 1)
+JOIN messages x ON x.lineage = e.lineage AND x.position = e.position WHERE m.scope = :scope;
+
 -- name: links_of @postgres
-SELECT l.source, l.target, l.kind, l.rule, l.at FROM links l JOIN memories m ON m.tenant = l.tenant AND m.id = l.source
-WHERE l.tenant = :tenant AND m.scope = :scope AND l.source IN (SELECT value FROM json_array_elements_text(:ids ::json))
-UNION SELECT l.source, l.target, l.kind, l.rule, l.at FROM links l JOIN memories m ON m.tenant = l.tenant AND m.id = l.target
-WHERE l.tenant = :tenant AND m.scope = :scope AND l.target IN (SELECT value FROM json_array_elements_text(:ids ::json))
+SELECT l.source, l.target, l.kind, l.rule, l.at FROM json_array_elements_text(:ids ::json) j JOIN links l ON l.tenant = :tenant AND l.source = j.value
+JOIN memories m ON m.tenant = l.tenant AND m.id = l.source WHERE m.scope = :scope
+UNION SELECT l.source, l.target, l.kind, l.rule, l.at FROM json_array_elements_text(:ids ::json) j JOIN links l ON l.tenant = :tenant AND l.target = j.value
+JOIN memories m ON m.tenant = l.tenant AND m.id = l.target WHERE m.scope = :scope
 ORDER BY 5, 1, 2, 3;
 
 -- name: links_causes
@@ -551,16 +557,14 @@ WHERE m.scope = :scope AND m.tenant = :tenant AND l.kind = 'reverses' ORDER BY l
 -- name: evidence_shown @sqlite
 -- Evidence on an old branch is not shown: that message was taken back.
 SELECT e.memory, e.lineage, e.position, e.start, e.length, e.at, x.session_id, x.role, x.body
-FROM memories m JOIN evidence e ON e.tenant = m.tenant AND e.memory = m.id
-JOIN messages x ON x.lineage = e.lineage AND x.position = e.position
-WHERE m.tenant = :tenant AND m.scope = :scope AND m.id IN (SELECT value FROM json_each(:ids)) AND x.branch = 0
+FROM json_each(:ids) j CROSS JOIN memories m ON m.tenant = :tenant AND m.id = j.value CROSS JOIN evidence e ON e.tenant = m.tenant AND e.memory = m.id
+CROSS JOIN messages x ON x.lineage = e.lineage AND x.position = e.position WHERE m.scope = :scope AND x.branch = 0
 ORDER BY e.at, e.lineage, e.position, e.start;
 
 -- name: evidence_shown @postgres
 SELECT e.memory, e.lineage, e.position, e.start, e.length, e.at, x.session_id, x.role, x.body
-FROM memories m JOIN evidence e ON e.tenant = m.tenant AND e.memory = m.id
-JOIN messages x ON x.lineage = e.lineage AND x.position = e.position
-WHERE m.tenant = :tenant AND m.scope = :scope AND m.id IN (SELECT value FROM json_array_elements_text(:ids ::json)) AND x.branch = 0
+FROM json_array_elements_text(:ids ::json) j JOIN memories m ON m.tenant = :tenant AND m.id = j.value JOIN evidence e ON e.tenant = m.tenant AND e.memory = m.id
+JOIN messages x ON x.lineage = e.lineage AND x.position = e.position WHERE m.scope = :scope AND x.branch = 0
 ORDER BY e.at, e.lineage, e.position, e.start;
 
 -- name: evidence_of_messages
@@ -572,13 +576,12 @@ SELECT e.memory, e.lineage, e.position, e.start FROM memories m JOIN evidence e 
 WHERE m.scope = :scope AND m.tenant = :tenant AND e.at >= :since AND e.at < :until;
 
 -- name: evidence_counts @sqlite
-SELECT m.id, m.version, count(e.memory) AS n FROM memories m LEFT JOIN evidence e ON e.tenant = m.tenant AND e.memory = m.id
-WHERE m.tenant = :tenant AND m.scope = :scope AND m.id IN (SELECT value FROM json_each(:ids)) GROUP BY m.id, m.version;
+SELECT m.id, m.version, (SELECT count(*) FROM evidence e WHERE e.tenant = m.tenant AND e.memory = m.id) AS n
+FROM json_each(:ids) j CROSS JOIN memories m ON m.tenant = :tenant AND m.id = j.value WHERE m.scope = :scope;
 
 -- name: evidence_counts @postgres
-SELECT m.id, m.version, count(e.memory) AS n FROM memories m LEFT JOIN evidence e ON e.tenant = m.tenant AND e.memory = m.id
-WHERE m.tenant = :tenant AND m.scope = :scope AND m.id IN (SELECT value FROM json_array_elements_text(:ids ::json))
-GROUP BY m.id, m.version;
+SELECT m.id, m.version, (SELECT count(*) FROM evidence e WHERE e.tenant = m.tenant AND e.memory = m.id) AS n
+FROM json_array_elements_text(:ids ::json) j JOIN memories m ON m.tenant = :tenant AND m.id = j.value WHERE m.scope = :scope;
 
 -- name: evidence_drop
 DELETE FROM evidence WHERE tenant = :tenant AND memory = :memory AND lineage = :lineage AND position = :position AND start = :start;
@@ -590,11 +593,10 @@ DELETE FROM memories WHERE tenant = :tenant AND id = :id AND scope = :scope;
 DELETE FROM memories WHERE scope = :scope AND tenant = :tenant;
 
 -- name: memories_closed_by @sqlite
-SELECT * FROM memories WHERE scope = :scope AND closed_by IS NOT NULL AND closed_by IN (SELECT value FROM json_each(:ids)) AND tenant = :tenant;
+SELECT m.* FROM json_each(:ids) j CROSS JOIN memories m ON m.scope = :scope AND m.closed_by = j.value WHERE m.closed_by IS NOT NULL AND m.tenant = :tenant;
 
 -- name: memories_closed_by @postgres
-SELECT * FROM memories WHERE scope = :scope AND closed_by IS NOT NULL
-  AND closed_by IN (SELECT value FROM json_array_elements_text(:ids ::json)) AND tenant = :tenant;
+SELECT m.* FROM json_array_elements_text(:ids ::json) j JOIN memories m ON m.scope = :scope AND m.closed_by = j.value WHERE m.closed_by IS NOT NULL AND m.tenant = :tenant;
 
 -- name: memories_of_lineage
 SELECT DISTINCT m.* FROM evidence e JOIN messages x ON x.lineage = e.lineage AND x.position = e.position

@@ -31,7 +31,7 @@ CREATE TABLE memories (
 CREATE INDEX memories_by_age ON memories (scope, recorded_at DESC, id DESC);
 CREATE INDEX memories_by_slot ON memories (scope, slot) WHERE slot <> '';
 CREATE INDEX memories_by_closer ON memories (scope, closed_by) WHERE closed_by IS NOT NULL;
-CREATE INDEX memories_by_kind ON memories (scope, kind, recorded_at DESC, id DESC) WHERE state = 'active';
+CREATE INDEX memories_by_kind ON memories (scope, kind, recorded_at DESC, id DESC);
 CREATE INDEX memories_by_hand ON memories (scope) WHERE version = 0;
 CREATE INDEX memories_pinned ON memories (scope, recorded_at DESC, id DESC) WHERE pinned AND state = 'active';
 
