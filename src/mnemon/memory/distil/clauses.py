@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from mnemon.memory.distil import lexicon
 
 WORD = re.compile(r"[^\W_][\w]*(?:[-'’.:/@+&,_]\w+)*(?:s['’](?=\s)|%)?|[$€£]\s?\d[\d.,]*\w*")
 BREAKS = frozenset((",", ";", ":", "–", "—", "-", "("))
 COMMAND_LEADS = frozenset("please pls kindly do don't not never always and also just only".split())
-MOST_WORDS = 60  # of a clause; more is no clause
+MOST_WORDS = 250
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """One word: as written, in small letters, where it stands, and the sign before it if there is one."""
 
     raw: str
@@ -33,8 +32,7 @@ class Word:
         return any(c.isdigit() for c in self.raw)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clause:
+class Clause(NamedTuple):  # as slots: made many times for every sentence, which a dataclass is too slow for
     """A clause that was understood. `passive`: a participle behind a form of "to be", as in "was moved" or "is called"."""
 
     subject: tuple[Word, ...]
@@ -48,20 +46,25 @@ class Clause:
     command: bool = False
 
 
-def tokens(text: str, start: int = 0) -> list[Word]:
+def tokens(text: str) -> list[Word]:
     found: list[Word] = []
-    last = start
-    for match in WORD.finditer(text, start):
-        low = match.group().lower().replace("’", "'")
-        sign = text[last : match.start()].strip()[:1]
-        last = match.end()
-        if low in lexicon.CONTRACTIONS:
-            one, two = lexicon.CONTRACTIONS[low]
-            middle = match.start() + len(match.group().replace("’", "'").split("'")[0])
-            found.append(Word(match.group()[: middle - match.start()], one, match.start(), middle, sign))
-            found.append(Word(two, two, middle, match.end(), ""))
+    contractions = lexicon.CONTRACTIONS
+    last = 0
+    for match in WORD.finditer(text):
+        raw = match.group()
+        start, end = match.span()
+        low = raw.lower()
+        sign = text[last:start].strip()[:1] if start > last + 1 else ""
+        last = end
+        if "’" in low:
+            low = low.replace("’", "'")
+        if "'" in low and low in contractions:
+            one, two = contractions[low]
+            middle = low.index("'")
+            found.append(Word(raw[:middle], one, start, start + middle, sign))
+            found.append(Word(two, two, start + middle, end, ""))
         else:
-            found.append(Word(match.group(), low, match.start(), match.end(), sign))
+            found.append(Word(raw, low, start, end, sign))
         if len(found) > MOST_WORDS:
             break
     return found
@@ -119,16 +122,16 @@ def _compound(subject: tuple[Word, ...], auxiliaries: list[str], main: Word | No
     modal = next((a for a in auxiliaries if a in lexicon.MODALS), "")
     base = Clause(subject=subject, verb="", rest=rest[1:], past=past, negated=negated, modal=modal)
     if verb and be and "gerund" in forms:
-        return replace(base, verb=verb.lemma, going=True)
+        return base._replace(verb=verb.lemma, going=True)
     if verb and be and "participle" in forms:
-        return replace(base, verb=verb.lemma, passive=True, past=past or perfect)
+        return base._replace(verb=verb.lemma, passive=True, past=past or perfect)
     if verb and not be and "participle" in forms and perfect:
-        return replace(base, verb=verb.lemma, past=True)
+        return base._replace(verb=verb.lemma, past=True)
     if verb and not be and not perfect and "base" in forms:
-        return replace(base, verb=verb.lemma)
+        return base._replace(verb=verb.lemma)
     if be or perfect:
-        return replace(base, verb="be" if be else "have", rest=rest)
-    return replace(base, verb=main.low) if main else None  # "I can't fathom it": a verb that is in no list
+        return base._replace(verb="be" if be else "have", rest=rest)
+    return base._replace(verb=main.low) if main else None  # "I can't fathom it": a verb that is in no list
 
 
 def segments(found: Sequence[Word]) -> list[list[Word]]:
@@ -212,7 +215,7 @@ def _finite(found: Sequence[Word], i: int) -> bool:
     if found[i - 1].raw.endswith(("'s", "’s", "s'", "s’")):
         return False
     after = found[i + 1] if i + 1 < len(found) else None
-    if after is not None and (after.low in lexicon.AUXILIARIES or _plain_finite(after)) and not after.sign and not forms & {"past"}:
+    if after is not None and found[i].low not in lexicon.NO_NOUNS and (after.low in lexicon.AUXILIARIES or _plain_finite(after)) and not after.sign and not forms & {"past"}:
         return False
     if "past" in forms:
         return True

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from mnemon.memory import words
 from mnemon.memory.distil import lexicon, phrases, times
-from mnemon.memory.distil.distilling import GENERIC
+from mnemon.memory.distil.readings import GENERIC
 from mnemon.memory.statements import Candidate, Origin, Statement, Verdict
 
 STRENGTH: dict[Origin, int] = {"user": 3, "import": 2, "assistant": 1, "tool": 1, "job": 1}
@@ -134,7 +134,7 @@ def _match(candidate: Candidate, statement: Statement, counts: Counter[str]) -> 
         score += 0.5
     if candidate.cue == "reversal" and old.kind in ("decision", "plan", "preference"):
         score += 0.3
-    fits = {"correction": named or (alike and bool(telling) and together) or len(telling) > 1, "update": _updates(candidate, old, named=named, alike=alike, telling=telling) and together}
+    fits = {"correction": named or (alike and bool(telling) and together) or len(telling) > 1, "update": _updates(candidate, old, named=named, alike=alike or bool(kin), telling=telling) and together}
     if candidate.cue == "reversal":
         fits["reversal"] = (bool(telling) and (together or named)) or (named and alike)
         if old.kind == "event":  # it has happened all the same, unless it is just this that is undone
@@ -171,8 +171,9 @@ def _alike(one: Candidate, two: Candidate) -> bool:
 
 def _kin(one: Candidate, two: Candidate) -> str:
     """The noun that both have a value of: the upper barn, the lower barn."""
-    heads = {v.split()[-1].casefold() for v in one.values if " " in v} & {v.split()[-1].casefold() for v in two.values if " " in v}
-    return next((h for h in sorted(heads) if h.isalpha()), "") if not _same_values(one, two) else ""
+    heads = [{phrases.singular(v.split()[-1]) for v in c.values if " " in v} for c in (one, two)]
+    heads[1] |= set(two.subject.split()) if not two.values else set()
+    return next((h for h in sorted(heads[0] & heads[1]) if h.isalpha()), "") if not _same_values(one, two) else ""
 
 
 def _compatible(one: Candidate, two: Candidate) -> bool:

@@ -182,6 +182,7 @@ ADVERBS = frozenset(
     " today yesterday definitively simply soon later rather gradually eventually both mainly".split()
 )
 FIRST_PERSON = frozenset("i we".split())
+NO_NOUNS = frozenset("takes goes gets keeps gives makes owns sells buys pays speaks listens belongs teaches has becomes begins brings comes".split())
 PRONOUNS = frozenset("i we you he she it they this that these those there who which what everybody everyone somebody someone nobody".split())
 CONTRACTIONS = {
     "i'm": ("i", "am"),
@@ -287,5 +288,6 @@ GENERIC = frozenset(
     " instead idea plan change due owing account changed moved move switch switched keep kept put set start started stop stopped end ended end ends because"
     " reason since long short right wrong sorry actually correction meant typo forget delete remove erase please call called name named"
     " these those here there over again never always also too well only even course decided decide decision however mixed misread set"
-    " thanks around few number numbers date part place course note fine off under until".split()
+    " thanks around few scrap give gave cave caved overrule longer revert reverted merge merged cancel cancelled flip flipped drop dropped ditch mix bump bumped upgrade upgraded downgrade downgraded"
+    " relocate relocated hand handed become became migrate migrated rename renamed postpone postponed raise raised lower lowered besides addition talk talked send sent meanwhile number numbers date part place course note fine off under until".split()
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mnemon.memory.distil import clauses, distilling, lexicon, phrases, slots
+from mnemon.memory.distil import clauses, lexicon, phrases, readings, slots
 from mnemon.memory.distil.clauses import Word
 from mnemon.memory.statements import Asked, Asking
 
@@ -36,8 +36,8 @@ def asked(text: str) -> Asked:
     asking = " ".join(s for s in re.split(r"(?<=[.!?])\s+", text[-2000:]) if "?" in s or WH & set(s.lower().split()[:3]) or s.lower().startswith(("tell", "remind", "list"))) or ""
     kinds = frozenset(kind for kind, pattern in KINDS if pattern.search(asking))
     if not kinds and not asking:
-        return Asked(entities=entities(text[-2000:]), terms=distilling.terms(text[-2000:]))
-    return Asked(kinds=kinds, slots=tuple(dict.fromkeys(_slots(asking)))[:MOST], entities=entities(asking), terms=distilling.terms(asking))
+        return Asked(entities=entities(text[-2000:]), terms=readings.terms(clauses.tokens(text[-2000:])))
+    return Asked(kinds=kinds, slots=tuple(dict.fromkeys(_slots(asking)))[:MOST], entities=entities(asking), terms=readings.terms(clauses.tokens(asking)))
 
 
 def entities(text: str) -> tuple[str, ...]:

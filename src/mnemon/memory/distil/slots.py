@@ -6,15 +6,14 @@ Two wordings of the same thing should meet in one slot; where that is not safe t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from mnemon.memory.distil import clauses, lexicon, phrases
 from mnemon.memory.distil.clauses import Clause, Word
 from mnemon.memory.distil.phrases import USER, Phrase, phrase, shape
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slot:
+class Slot(NamedTuple):
     """A slot and what fills it. `rule` names the frame that was recognised; `changed` if the frame itself tells of a change."""
 
     rule: str
@@ -60,7 +59,7 @@ def best(text: str, found: Sequence[Word]) -> tuple[Clause | None, Slot | None]:
     if strength(first) > 1:
         return clause, first
     parts = clauses.segments(found)
-    for part in parts[1:MOST_PARTS] if clause and clause.subject else parts[:MOST_PARTS]:
+    for part in parts[1:MOST_PARTS] if clause else parts[:MOST_PARTS]:
         verb = lexicon.VERBS.get(part[0].low)
         if clause and clause.subject and verb and not part[0].sign:  # "I left and work for": the same subject
             part = [*clause.subject, *part]  # noqa: PLW2901 - the part, completed
@@ -79,7 +78,7 @@ def best(text: str, found: Sequence[Word]) -> tuple[Clause | None, Slot | None]:
 
 def strength(found: Slot | None) -> int:
     """How much a slot says: 0 nothing, 1 words, 2 a name, 3 something that can be measured."""
-    if found is None or not found.subject or not found.values:
+    if found is None or not found.subject or not found.values or all(w.lower() in lexicon.GENERIC for w in found.values[0].split()):
         return 0
     kind = shape(found.values[0])
     return 1 if kind == "words" else 2 if kind == "name" else 3
@@ -89,7 +88,7 @@ def _of_subject(found: Slot, subject: Phrase) -> Slot:
     if subject.pronoun or not subject.head:
         return found
     owner, head = subject.slot
-    return replace(found, rule="copula", subject=owner, attribute=head, single=_one(subject, head, found.values, first=""), changed=True)
+    return found._replace(rule="copula", subject=owner, attribute=head, single=_one(subject, head, found.values, first=""), changed=True)
 
 
 def slot(text: str, clause: Clause) -> Slot | None:
@@ -113,9 +112,9 @@ def slot(text: str, clause: Clause) -> Slot | None:
     if found is None:
         found = _verb(text, clause, subject)
     if found is None or not found.subject or not found.attribute:
-        return None if found is None or not found.values else replace(found, subject="", attribute="", single=False)
+        return None if found is None or not found.values else found._replace(subject="", attribute="", single=False)
     if subject.other or subject.theirs or clause.negated or (clause.past and not found.changed):
-        found = replace(found, single=False)
+        found = found._replace(single=False)
     return found
 
 
@@ -235,7 +234,7 @@ def _became(text: str, clause: Clause, subject: Phrase) -> Slot | None:
     if not clause.rest or not subject.head:
         return None
     if subject.named and clause.rest[0].low in ("the", "our", "my"):
-        return replace(_inverted(text, clause.subject, clause.rest), changed=True)
+        return _inverted(text, clause.subject, clause.rest)._replace(changed=True)
     got = phrases.values(text, clause.rest)
     owner, head = subject.slot
     return Slot(rule="became", subject=owner, attribute=head, values=got, changed=True, single=_one(subject, head, got, first="")) if got else None
@@ -299,7 +298,7 @@ def _changed(text: str, clause: Clause, subject: Phrase) -> Slot | None:
         return Slot(rule="changed", values=(new,), changed=True, old=old)
     typed = _typed(what.whole, (new,))
     if typed is not None:
-        return replace(typed, changed=True, old=old)
+        return typed._replace(changed=True, old=old)
     if clause.verb == "rename":
         return Slot(rule="renamed", subject=what.whole, attribute="name", values=(new,), single=True, changed=True, old=old)
     if clause.verb in ("move", "relocate", "transfer"):
@@ -333,8 +332,8 @@ def _verb(text: str, clause: Clause, subject: Phrase) -> Slot | None:
         return Slot(rule="verb", subject=owner, attribute=attribute, values=got, single=attribute in ONE and len(got) == 1 and present and not _several(subject))
     typed = _typed(owner, got) if present else None
     if typed is not None:
-        return replace(typed, attribute=f"{verb} {typed.attribute}" if typed.attribute == "when" else typed.attribute)
-    return _plain(replace(clause, verb=verb), subject, got=got, preposition=preposition)
+        return typed._replace(attribute=f"{verb} {typed.attribute}" if typed.attribute == "when" else typed.attribute)
+    return _plain(clause._replace(verb=verb), subject, got=got, preposition=preposition)
 
 
 def _job(text: str, rest: Sequence[Word], subject: Phrase) -> Slot | None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -35,18 +36,16 @@ TIME = re.compile(
     rf"(?:on|until|by|since|from|this\s+coming)\s+(?P<on_day>{DAY})\b(?!s)|"
     r"(?P<count>\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|a\s+couple\s+of|a\s+few)\s+(?P<ago_unit>day|week|month|year)s?\s+ago\b|"
     r"in\s+(?P<in_count>\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|a\s+couple\s+of|a\s+few)\s+(?P<in_unit>day|week|month|year)s?(?:'\s+time)?\b)",
-    re.IGNORECASE,
 )
-HINT = re.compile(
-    r"\d|day|\b(?:last|next|this|ago|q[1-4]|spring|summer|autumn|fall|winter|tomorrow|tonight|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)", re.IGNORECASE
-)
+HINTS = frozenset("last next this past ago yesterday today tonight tomorrow spring summer autumn fall winter q1 q2 q3 q4 day days week weeks month months year years".split())
+HINTS |= MONTHS.keys() | DAYS.keys()
 
 
-def happened(text: str, *, said_at: float, zone: ZoneInfo, past: bool) -> When | None:
+def happened(text: str, lows: frozenset[str], *, said_at: float, zone: ZoneInfo, past: bool) -> When | None:
     """The first time that a sentence names, or nothing; `past` says how it is told."""
-    if not HINT.search(text):
+    if not lows & HINTS and not any(c.isdigit() for c in text):
         return None
-    found = TIME.search(text)
+    found = TIME.search(text.lower())
     if found is None:
         return None
     today = datetime.fromtimestamp(said_at, zone).date()
@@ -60,6 +59,7 @@ def happened(text: str, *, said_at: float, zone: ZoneInfo, past: bool) -> When |
     return When(start=_instant(start, zone), end=_instant(end, zone), grain=grain)
 
 
+@lru_cache(maxsize=64)
 def zone_named(name: str) -> ZoneInfo:
     """The time zone of this name; UTC where there is none of it."""
     try:
@@ -76,7 +76,7 @@ Span = tuple[date, date, Grain]
 
 
 def resolve(found: re.Match[str], today: date, *, past: bool) -> Span | None:
-    got = {name: value.lower() for name, value in found.groupdict().items() if value}
+    got = {name: value for name, value in found.groupdict().items() if value}
     if "iso" in got:
         return _days(date.fromisoformat(got["iso"]))
     if "dm_day" in got:
@@ -151,7 +151,7 @@ def _named_month(found: re.Match[str], got: dict[str, str], today: date, *, past
     month = _month_number(got["month"])
     if "m_year" in got:
         return _month(int(got["m_year"]), month)
-    first = found.group().split()[0].lower()
+    first = found.group().split()[0]
     back = first in ("since", "last") or (past and first not in ("until", "till", "by", "next"))
     if back:
         return _month(today.year if month <= today.month else today.year - 1, month)
