@@ -19,7 +19,9 @@ CLAUSE_AFTER = (
     r"(?=(?:(?:the|a|an|my|our|his|her|their|its|this|that|these|those|all|half|most|some|many|both|no|every|each)\s+)?(?:[\w'’-]+\s+){0,5}?"
     r"(?:is|are|was|were|has|have|had|am|can|can't|could|couldn't|will|won't|would|kept|keeps|keep|did|didn't|does|doesn't|do|don't|\w+ed|\w{3,}s|came|went|got|broke|lost|left|made|ran|fell|took)\b)"
 )
-SINCE = re.compile(rf"(?P<comma>,)?\s+(?P<word>since|as)\s+{CLAUSE_AFTER}(?!\s*(?:spring|summer|autumn|winter|then|last|yesterday|\d|of\b|soon|well|long|far|if|said))")
+SINCE = re.compile(
+    rf"(?P<comma>,)?\s+(?P<word>since|as)\s+{CLAUSE_AFTER}(?!\s*(?:spring|summer|autumn|winter|then|last|yesterday|\d|of\b|soon|well|long|far|if|said))"
+)
 LEADING = re.compile(
     rf"(?:(?:due\s+to|owing\s+to|because\s+of|on\s+account\s+of|thanks\s+to|because)\s+(?P<cause>[^,;]+?)|(?:since|as)\s+{CLAUSE_AFTER}(?P<cause2>[^,;]+?)),\s+(?P<effect>.+)$",
     re.DOTALL,

@@ -21,18 +21,26 @@ DEICTIC = re.compile(
     r"(?:(?:sorry|oh|oops|ok(?:ay)?|actually|wait|no)[,.!]?\s+)*(?:please\s+)?(?:forget|strike|scratch|disregard|ignore|delete|erase)\s+(?:that|it|this|what\s+i\s+(?:just\s+)?said|my\s+last\s+message)"
     r"(?:\s*,?\s*(?:please|again|last\s+(?:bit|part)|i\s+(?:said|posted).*))?[.!]*$",
 )
-REPLACEMENT = re.compile(r"[,;:–—-]\s*(?:a|an|the|we|it|let|go|take|make|i(?:['’]ll|\s+(?:want|prefer|take|use|go|need)))\b")  # "forget the tiles idea, we take wood"
+REPLACEMENT = re.compile(
+    r"[,;:–—-]\s*(?:a|an|the|we|it|let|go|take|make|i(?:['’]ll|\s+(?:want|prefer|take|use|go|need)))\b"
+)  # "forget the tiles idea, we take wood"
 
 OLD = r"[\"“']?(?P<{0}>[^\s,;:.!?\"”]+(?:[.:,/-]\w+)*(?:\s+[^\s,;:.!?\"”]+){{0,3}}?)[\"”']?"
-NOT_OLD = re.compile(rf"(?:,\s*|\s+and\s+|\s+)not\s+(?:in\s+|on\s+|at\s+|the\s+|for\s+)*{OLD.format('old')}(?=\s*(?:[,;.!?)]|for\b|as\b|in\b|$))")
-INSTEAD_OF = re.compile(r"\b(?:instead\s+of|rather\s+than|in\s+place\s+of|replac(?:es|ed|ing)|no\s+longer|used\s+to\s+be|previously|formerly)\s+(?:the\s+|a\s+|an\s+|my\s+|our\s+)?" + OLD.format("old") + r"(?=\s*(?:[,;.!?)]|with\b|by\b|for\b|as\b|in\b|on\b|$))")
+NOT_OLD = re.compile(
+    rf"(?:,\s*|\s+and\s+|\s+)not\s+(?:in\s+|on\s+|at\s+|the\s+|for\s+)*{OLD.format('old')}(?=\s*(?:[,;.!?)]|for\b|as\b|in\b|$))"
+)
+INSTEAD_OF = re.compile(
+    r"\b(?:instead\s+of|rather\s+than|in\s+place\s+of|replac(?:es|ed|ing)|no\s+longer|used\s+to\s+be|previously|formerly)\s+(?:the\s+|a\s+|an\s+|my\s+|our\s+)?"
+    + OLD.format("old")
+    + r"(?=\s*(?:[,;.!?)]|with\b|by\b|for\b|as\b|in\b|on\b|$))"
+)
 SCRAP = re.compile(
-    r"(?:forget|scrap|ditch|drop|never\s+mind|scratch|so\s+much\s+for|kill)\s+(?:about\s+)?(?:the|that|our|my|this)\s+(?P<old>[^,;:.!]+?)(?:\s+(?:idea|plan|thing))?\s*(?=[,;:.!]|$)"
+    r"^(?:(?:please|ok(?:ay)?|well|no|sorry|actually)[,\s]+)*(?:forget|scrap|ditch|drop|never\s+mind|scratch|so\s+much\s+for|kill)\s+(?:about\s+)?(?:the|our|my)\s+(?P<old>[^,;:.!]+?)(?:\s+(?:idea|plan|thing))?\s*(?=[,;:.!]|$)"
 )
 
 CORRECTION = re.compile(
-    r"\bcorrection\b|\btypo\b|\bi\s+(?:meant|mis\w+|mixed|got\s+(?:that|it|this|the\s+\w+|them)\s+wrong|was\s+wrong|confused|wrote\s+the\s+wrong|gave\s+you\s+the\s+wrong)|\bmy\s+(?:mistake|bad)\b[:,]|"
-    r"\bwrong\s+(?:number|date|name|one|day|way\s+round)\b\s*[:,]|\bshould\s+(?:read|have\s+(?:said|been))\b|^(?:no|sorry|wait|oops|actually|err?)\b[,:]?\s[^.!?]*\bnot\s+\S|\bmake\s+that\b|^scratch\s+that\s*[,:]|"
+    r"\bcorrection\b|\btypo\b|\bi\s+(?:meant|mis(?:read|spoke|typed|counted|heard|took|remembered|stated|spelt|spelled|said|wrote)|mixed|got\s+(?:that|it|this|the\s+\w+|them)\s+wrong|was\s+wrong|confused|wrote\s+the\s+wrong|gave\s+you\s+the\s+wrong)|\bmy\s+(?:mistake|bad)\b[:,]|"
+    r"\bwrong\s+(?:number|date|name|one|day|way\s+round)\b\s*[:,]|\bshould\s+(?:read|have\s+(?:said|been))\b|^(?:no|sorry|wait|oops|actually|err?)\b[,:]?\s[^.!?]*(?:,|\band)\s+not\s+\S|^(?:no,\s+|sorry,\s+)?make\s+that\b|^scratch\s+that\s*[,:]|"
     r"^(?:actually|no)[,:]?\s+(?:it\s+is|it['’]s|the)\b",
 )
 REVERSAL = re.compile(
@@ -43,13 +51,15 @@ REVERSAL = re.compile(
 )
 UPDATE = re.compile(
     r"\bthese\s+days\b|\bnowadays\b|\bas\s+of\s+(?:today|now|this|next|last|\d|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun)|\bfrom\s+(?:today|now|this|next|tomorrow|\w+\s+on\b|\w+day)|"
-    r"\b(?:is|are|am|'s|'re|has|have|was|were)\s+now\b|\bnow\s+(?:is|are|has|lives?|works?|runs?|uses?|goes|costs?|takes?|starts?|ends?)\b|\bnow\b[.!]?$|^now\b|"
+    r"\b(?:is|are|am|'s|'re|has|have|was|were)\s+now\b|\bnow\s+(?:is|are|has|lives?|works?|runs?|uses?|goes|costs?|takes?|starts?|ends?)\b|\bnow\b[.!]?$|"
     r"\b(?:was|were|been|got|being)\s+(?:bumped|upgraded|moved|relocated|changed|switched|renamed|raised|lowered|increased|reduced|extended|shortened|postponed|rescheduled|brought\s+forward|pushed\s+back|replaced|handed|transferred|migrated|set)\b|"
     r"\b(?:bumped|upgraded|downgraded|migrated|relocated|renamed|rescheduled|postponed|switched|moved|raised|lowered|increased|reduced|changed|transferred|converted)\b[^.;]{0,60}?\bto\b|"
-    r"\b(?:is|are|am|'re|'m)\s+(?:moving|switching|migrating|changing|relocating)\b|\bhand(?:s|ed|ing)?\b[^.;]{0,40}?\b(?:over|to)\b|\b(?:took|taken|takes|taking)\s+over\b|\bchanged\s+hands\b|\bbec(?:ame|ome|omes)\b|"
+    r"\b(?:is|are|am|'re|'m)\s+(?:moving|switching|migrating|changing|relocating)\b|\bhand(?:s|ed|ing)?\b[^.;]{0,40}?\b(?:over|to)\b|\b(?:took|taken|takes|taking)\s+over\b|\bchanged\s+hands\b|\b(?:became|becomes|ha(?:s|ve)\s+become)\b|"
     r"\bstarted\s+(?:a\s+|my\s+)?new\b|\bsince\s+then\b|\bwent\s+(?:up|down)\s+to\b|\bhas\s+moved\b|\bhave\s+moved\b|\brelocated\b|\bleft\s+and\b|^(?:my|our|the)\s+new\b",
 )
-ADDITION = re.compile(r"\balso\b|\bas\s+well\b(?!\s+as)|\btoo[.!]?$|\btoo,|\btoo\s+and\b|\banother\b|\bother\s+(?:brother|sister|son|daughter|\w+)\b,?|\bin\s+addition\b|\bbesides\b|\badditional\b|\bone\s+more\b")
+ADDITION = re.compile(
+    r"\balso\b|\bas\s+well\b(?!\s+as)|\btoo[.!]?$|\btoo,|\btoo\s+and\b|\banother\b|\bother\s+(?:brother|sister|son|daughter|\w+)\b,?|\bin\s+addition\b|\bbesides\b|\badditional\b|\bone\s+more\b"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +73,17 @@ class Found:
 NOTHING = Found()
 DETERMINER = re.compile(r"(?:[Mm]y|[Oo]ur|[Tt]he|[Tt]hat|[Tt]his)\s+")
 TAKES_BACK = frozenset("forget delete remove erase disregard ignore drop wipe scrub strike scratch".split())
-OLD_HINTS = frozenset("not instead rather place replaces replaced replacing longer used previously formerly forget scrap ditch drop mind scratch much kill".split())
+OLD_HINTS = frozenset(
+    "not instead rather place replaces replaced replacing longer used previously formerly forget scrap ditch drop mind scratch much kill".split()
+)
 # A pattern is tried only where one of its words stands: most sentences have none of them.
 CUES: tuple[tuple[Cue, re.Pattern[str], frozenset[str]], ...] = (
     (
         "correction",
         CORRECTION,
-        frozenset("correction typo meant mixed wrong confused mistake bad read been said not scratch actually no make misread misspoke mistyped miscounted misheard mistook misremembered misstated".split()),
+        frozenset(
+            "correction typo meant mixed wrong confused mistake bad read been said not scratch actually no make misread misspoke mistyped miscounted misheard mistook misremembered misstated".split()
+        ),
     ),
     (
         "reversal",
@@ -79,6 +93,7 @@ CUES: tuple[tuple[Cue, re.Pattern[str], frozenset[str]], ...] = (
             " cancelled canceled cancels cancelling off so flipped u-turn backed backtracked forget ditch ditched drop scratch abandon abandoned again withdrawn withdrew dropped".split()
         ),
     ),
+    ("addition", ADDITION, frozenset("also well too another other addition besides additional more".split())),
     (
         "update",
         UPDATE,
@@ -88,7 +103,6 @@ CUES: tuple[tuple[Cue, re.Pattern[str], frozenset[str]], ...] = (
             " started since went has have left new".split()
         ),
     ),
-    ("addition", ADDITION, frozenset("also well too another other addition besides additional more".split())),
 )
 
 

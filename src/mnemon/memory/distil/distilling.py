@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from zoneinfo import ZoneInfo
 
-from mnemon.memory.distil import clauses, readings, sentences, times, worth
+from mnemon.memory.distil import clauses, readings, refusals, sentences, times, worth
 from mnemon.memory.distil.readings import Reading
 from mnemon.memory.statements import Candidate, Distilled, Origin, Refusal
 
 VERSION = 1
 MOST = 200  # candidates of one message; a message that says more is a document
+MOST_PIECES = 4000  # sentences that are looked at
 
 
 def distil(text: str, *, origin: Origin, said_at: float, timezone: str = "UTC") -> Distilled:
@@ -23,11 +24,14 @@ def distil(text: str, *, origin: Origin, said_at: float, timezone: str = "UTC") 
     zone = times.zone_named(timezone)
     candidates: list[Candidate] = []
     refused: list[Refusal] = []
-    for piece in sentences.pieces(text):
+    for count, piece in enumerate(sentences.pieces(text)):
+        if count == MOST_PIECES:
+            refused.append(Refusal(text=text[piece.start : piece.start + sentences.LONGEST], start=piece.start, end=min(len(text), piece.start + sentences.LONGEST), rule="too_much"))
+            break
         rule = piece.rule or ("too_much" if len(candidates) >= MOST else "")
         found: list[Candidate] = []
         if not rule:
-            reading = readings.read(text[piece.start : piece.end])
+            reading = _read(text[piece.start : piece.end])
             rule = reading.refused
             found = [] if rule else list(_candidates(reading, at=piece.start, noted=piece.noted, said_at=said_at, zone=zone))
             rule = rule or worth.nothing_in(reading)
@@ -36,6 +40,15 @@ def distil(text: str, *, origin: Origin, said_at: float, timezone: str = "UTC") 
             end = min(piece.end, piece.start + sentences.LONGEST)
             refused.append(Refusal(text=text[piece.start : end], start=piece.start, end=end, rule=rule))
     return Distilled(candidates=tuple(candidates), refusals=tuple(refused))
+
+
+def _read(text: str) -> Reading:
+    """Read a sentence; of one that first tells and then asks, what it tells."""
+    reading = readings.read(text)
+    if reading.refused == "question" and (end := refusals.told_before_asking(reading.low)):
+        told = readings.read(text[:end])
+        return reading if told.refused or not worth.anchored(told) else told
+    return reading
 
 
 def _refused_whole(text: str, *, rule: str) -> Distilled:

@@ -22,7 +22,9 @@ WHEN = re.compile(
 )
 VERSION = re.compile(r"v?\d+(?:\.\d+){2,}$|(?:version|release)\s+v?\d")
 PERCENT = re.compile(r"\d[\d.,]*\s?(?:%|percent|per\s?cent)")
-NUMBER = re.compile(r"(?:[$€£]\s?)?\d[\d.,]*\b|(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|half|a\s(?:third|quarter))\b")
+NUMBER = re.compile(
+    r"(?:[$€£]\s?)?\d[\d.,]*\b|(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|half|a\s(?:third|quarter))\b"
+)
 NO_VALUE = lexicon.PRONOUNS | {"here", "there", "me", "us", "him", "her", "them", "so", "back"}
 CODE = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])\S+$")
 
@@ -68,7 +70,9 @@ def phrase(found: Sequence[Word]) -> Phrase:
             owner += plain(w.low.removesuffix("'s").removesuffix("'") for w in core[: i + 1])
             core = core[i + 1 :]
             break
-    kept = [w for w in core if w.low not in lexicon.DETERMINERS and w.low not in lexicon.NEW and w.low not in lexicon.OTHER and w.low != "more"]
+    kept = [
+        w for w in core if w.low not in lexicon.DETERMINERS and w.low not in lexicon.NEW and w.low not in lexicon.OTHER and w.low != "more"
+    ]
     head = plain([kept[-1].low])[-1:] if kept else []
     owner += plain(w.low for w in kept[:-1])
     owner += plain(w.low for w in tail)

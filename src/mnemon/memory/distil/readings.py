@@ -18,7 +18,7 @@ LEAD_IN = re.compile(
     r"|typo|(?:sorry,\s+)?wrong\s+\w+|sorry|wait|no|yes|well|okay|ok|so|oh|also|and|but|btw|by\s+the\s+way|actually|anyway|unrelated(?:\s+to\s+[\w\s]{1,20})?"
     r"|then|later|next|as\s+(?:i|we)\s+(?:said|mentioned)(?:\s+\w+)?|as\s+you\s+know|in\s+short|in\s+the\s+end|after\s+the\s+\w+|these\s+days|nowadays|now"
     r"|from\s+(?:now|today)(?:\s+on)?|as\s+of\s+(?:today|now)|until\s+now|i\s+(?:misread|misspoke|miscounted|mixed|got|confused|was\s+wrong|misheard|mistyped)\b[^,:;]{0,40}"
-    r"|(?:it\s+)?turned\s+out(?:\s+that)?)\s*(?:[,:;–—-]|\.\s|(?<=days)|(?<=today)|(?<=now)|(?<=\son)|(?<=out)|(?<=that))\s*))+",
+    r"|(?:it\s+)?turned\s+out(?:\s+that)?)\s*(?:[,:;–—-]|\.\s|(?<=days)|(?<=today)|(?<=now)|(?<=\son)|(?<=out)|(?<=that)|(?<=way)|(?<=fyi))\s*))+",
 )
 TIME_LEAD = re.compile(
     r"(?:(?:on|in|since|until|by|from|at|during|after|before)\s+[^,]{2,30},\s+|(?:yesterday|today|tonight|tomorrow|(?:last|next|this|every|each)\s+\w+"
@@ -27,7 +27,8 @@ TIME_LEAD = re.compile(
 )
 FOR_TOPIC = re.compile(r"(?:for|on|at|in)\s+(?:the\s+|my\s+|our\s+)?[\w-]+\s+(?=(?:i|we|i'm|we're)\b)")
 CALL_ME = re.compile(
-    r"(?:please\s+|just\s+|you\s+can\s+)*\bcall\s+me\s+(?P<name>[^\s,.;!?]+(?:\s+[A-Z][^\s,.;!?]*)?)|\bi\s+go\s+by\s+(?P<by>[^\s,.;!?]+)", re.IGNORECASE
+    r"(?:please\s+|just\s+|you\s+can\s+)*\bcall\s+me\s+(?P<name>[^\s,.;!?]+(?:\s+[A-Z][^\s,.;!?]*)?)|\bi\s+go\s+by\s+(?P<by>[^\s,.;!?]+)",
+    re.IGNORECASE,
 )
 SPLIT = re.compile(r"(?:;\s+|,?\s+(?:and|but)\s+)(?=(?:i|we|my|our|the|he|she)\b|i['’]m\b|we['’]re\b)")
 INNER = re.compile(r"[-'’./&@:+,_%]")
@@ -72,7 +73,9 @@ def read(text: str) -> Reading:
     clause, slot = slots.best(text, inner)
     slot = _named(text, lows) or slot
     verb = clause.verb if clause and clause.subject else ""
-    return Reading(text=text, low=low, words=inner, lows=lows, cue=cue, cause=cause, clause=clause, slot=slot, terms=terms(found, verb=verb))
+    return Reading(
+        text=text, low=low, words=inner, lows=lows, cue=cue, cause=cause, clause=clause, slot=slot, terms=terms(found, verb=verb)
+    )
 
 
 def _main(text: str, low: str, at: int, cause: causes.Cause | None) -> tuple[int, int]:
@@ -94,7 +97,11 @@ def _named(text: str, lows: frozenset[str]) -> slots.Slot | None:
     if not lows & {"call", "go"}:
         return None
     found = CALL_ME.search(text)
-    return slots.Slot(rule="call_me", subject=phrases.USER, attribute="name", values=(found["name"] or found["by"],), single=True) if found else None
+    return (
+        slots.Slot(rule="call_me", subject=phrases.USER, attribute="name", values=(found["name"] or found["by"],), single=True)
+        if found
+        else None
+    )
 
 
 def apart(reading: Reading) -> list[tuple[int, Reading]]:

@@ -17,14 +17,18 @@ HYPOTHETICAL = re.compile(
     r"\b(?:i|we)\s+(?:might|may|could|should)\b|\b(?:i|we)['’]re?\s+(?:thinking\s+(?:of|about)|considering|toying)\b|\b(?:maybe|perhaps|possibly)\b|\bnot\s+sure\b",
 )
 CONDITIONAL = re.compile(r"\bif\b[^.]{3,160}\b(?:would|could|might|should)\b|\b(?:would|could|might)\b[^.]{3,160}\bif\b")
-WISH = re.compile(r"\b(?:i|we)(?:['’]d|\s+would)\s+(?:love|like|really\s+like|really\s+love)\s+to\b|\b(?:i|we)\s+(?:wish|hope|dream)\b|\bi\s+want\s+you\s+to\b|\bone\s+day\s+(?:i|we)\b|\b(?:someday|some\s+day)\b")
+WISH = re.compile(
+    r"\b(?:i|we)(?:['’]d|\s+would)\s+(?:love|like|really\s+like|really\s+love)\s+to\b|\b(?:i|we)\s+(?:wish|hope|dream)\b|\bi\s+want\s+you\s+to\b|\bone\s+day\s+(?:i|we)\b|\b(?:someday|some\s+day)\b"
+)
 SPEECH = re.compile(
     r"\b(?:said|says|say|told\s+(?:me|us)|tells\s+(?:me|us)|wrote|writes|asked|asks|replied|answered|quoted?|claims?|claimed|reads|according\s+to|states?|stated|posted|tweeted|goes|texted|mailed|emailed|commented|mentioned|quoting)\b[^\"“„«]{0,40}[:,]?\s*[\"“„«]",
 )
 SPOKE = re.compile(
     r"(?!(?:i|we)\b)[^,:;.]{2,60}\b(?:said|says|told\s+(?:me|us)|wrote|writes|claims|claimed|believes|reckons|thinks|insists|suggested|suggests|announced|mentioned)\b\s*(?:(?:[:,]|that\b)\s*\S|(?:he|she|they|it|the|his|her|you|there)\b)"
 )
-HEARSAY = re.compile(r"(?:according\s+to|rumou?r\s+has\s+it|apparently|supposedly|allegedly|(?:i|we)\s+(?:heard|read|was\s+told|were\s+told)\b|(?:people|they|some)\s+say\b|word\s+is)\b")
+HEARSAY = re.compile(
+    r"(?:according\s+to|rumou?r\s+has\s+it|apparently|supposedly|allegedly|(?:i|we)\s+(?:heard|read|was\s+told|were\s+told)\b|(?:people|they|some)\s+say\b|word\s+is)\b"
+)
 NO_SAY = re.compile(r"(?:as\s+)?(?:i|we)(?:['’]ve)?\s+(?:already\s+)?(?:said|told|mentioned|wrote)\b")
 LONG_QUOTE = re.compile(r"[\"“„«](?:[^\"”“»\s]+\s+){4,}[^\"”“»]*[\"”“»]")
 SHELL = re.compile(r"^[\"“„«].*[\"”“»][.!,]?$", re.DOTALL)
@@ -55,7 +59,19 @@ SPEAKING = frozenset(
     "said says say told tells wrote writes asked asks replied answered quote quoted claim claims claimed reads according states stated posted tweeted goes texted mailed emailed commented"
     " mentioned quoting believes reckons thinks insists suggested suggests announced rumor rumour apparently supposedly allegedly heard read word".split()
 )
-QUOTES = frozenset("\"“„«")
+QUOTES = frozenset('"“„«')
+
+
+TOLD_AND_ASKED = re.compile(
+    rf"(?P<told>(?:i|we|my|our|i['’](?:m|ve|ll)|we['’](?:re|ve|ll))\b.{{25,}}?),\s+(?:and\s+|so\s+|but\s+)?(?:(?:what|which|who|when|where|why|how)\b|{AUX}\s+(?:i|you|we|it|that|this|there|my|our|the)\b)",
+    re.DOTALL,
+)
+
+
+def told_before_asking(low: str) -> int:
+    """Where the question begins in a sentence that first tells something of the speaker's: "I use Flask 2.3, how do I test it?"; else 0."""
+    found = TOLD_AND_ASKED.match(low)
+    return found.end("told") if found else 0
 
 
 def rule_for(low: str, body: str, lows: frozenset[str]) -> str:

@@ -12,7 +12,11 @@ from zoneinfo import ZoneInfo
 
 from mnemon.memory.statements import Grain, When
 
-MONTHS = {name: n for n, full in enumerate("january february march april may june july august september october november december".split(), 1) for name in (full, full[:3])}
+MONTHS = {
+    name: n
+    for n, full in enumerate("january february march april may june july august september october november december".split(), 1)
+    for name in (full, full[:3])
+}
 MONTHS["sept"] = 9
 DAYS = {name: n for n, name in enumerate("monday tuesday wednesday thursday friday saturday sunday".split())}
 SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
@@ -37,7 +41,9 @@ TIME = re.compile(
     r"(?P<count>\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|a\s+couple\s+of|a\s+few)\s+(?P<ago_unit>day|week|month|year)s?\s+ago\b|"
     r"in\s+(?P<in_count>\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|a\s+couple\s+of|a\s+few)\s+(?P<in_unit>day|week|month|year)s?(?:'\s+time)?\b)",
 )
-HINTS = frozenset("last next this past ago yesterday today tonight tomorrow spring summer autumn fall winter q1 q2 q3 q4 day days week weeks month months year years".split())
+HINTS = frozenset(
+    "last next this past ago yesterday today tonight tomorrow spring summer autumn fall winter q1 q2 q3 q4 day days week weeks month months year years".split()
+)
 HINTS |= MONTHS.keys() | DAYS.keys()
 
 
@@ -99,7 +105,9 @@ def resolve(found: re.Match[str], today: date, *, past: bool) -> Span | None:
 def _relative(got: dict[str, str], today: date) -> Span | None:
     if "the_day" in got:
         words = " ".join(got["the_day"].split())
-        shift = {"the day before yesterday": -2, "yesterday": -1, "last night": -1, "tomorrow": 1, "the day after tomorrow": 2}.get(words, 0)
+        shift = {"the day before yesterday": -2, "yesterday": -1, "last night": -1, "tomorrow": 1, "the day after tomorrow": 2}.get(
+            words, 0
+        )
         return _days(today + timedelta(days=shift))
     if "unit" in got:
         return _unit(got["unit"], {"last": -1, "past": -1, "this": 0, "next": 1}[got["which"]], today)
@@ -185,7 +193,11 @@ def _unit(unit: str, shift: int, today: date) -> Span:
         return _days(today + timedelta(days=shift))
     if unit in ("week", "weekend"):
         monday = today - timedelta(days=today.weekday()) + timedelta(weeks=shift)
-        return (monday, monday + timedelta(days=7), "week") if unit == "week" else (monday + timedelta(days=5), monday + timedelta(days=7), "week")
+        return (
+            (monday, monday + timedelta(days=7), "week")
+            if unit == "week"
+            else (monday + timedelta(days=5), monday + timedelta(days=7), "week")
+        )
     if unit == "month":
         index = today.year * 12 + today.month - 1 + shift
         return _month(index // 12, index % 12 + 1)
