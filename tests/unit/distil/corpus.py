@@ -160,7 +160,9 @@ def measure_pairs(name: str) -> Figures:
 def main(names: list[str]) -> None:
     for name in names:
         figures = measure_pairs(name) if "pairs" in name else measure_sentences(name)
-        sys.stdout.write("\n".join(figures.misses) + f"\n{name}: {figures.met} of {figures.cases} as expected; kept or closed: {figures.decision}\n\n")
+        sys.stdout.write(
+            "\n".join(figures.misses) + f"\n{name}: {figures.met} of {figures.cases} as expected; kept or closed: {figures.decision}\n\n"
+        )
 
 
 if __name__ == "__main__":

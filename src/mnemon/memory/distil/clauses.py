@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from mnemon.memory.distil import lexicon
 
 WORD = re.compile(r"[^\W_][\w]*(?:[-'’.:/@+&,_]\w+)*(?:s['’](?=\s)|%)?|[$€£]\s?\d[\d.,]*\w*")
 BREAKS = frozenset((",", ";", ":", "–", "—", "-", "("))
 COMMAND_LEADS = frozenset("please pls kindly do don't not never always and also just only".split())
-MOST_WORDS = 60  # of a clause; more is no clause
+MOST_WORDS = 250
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """One word: as written, in small letters, where it stands, and the sign before it if there is one."""
 
     raw: str
@@ -33,8 +32,7 @@ class Word:
         return any(c.isdigit() for c in self.raw)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clause:
+class Clause(NamedTuple):  # as slots: made many times for every sentence, which a dataclass is too slow for
     """A clause that was understood. `passive`: a participle behind a form of "to be", as in "was moved" or "is called"."""
 
     subject: tuple[Word, ...]
@@ -48,20 +46,25 @@ class Clause:
     command: bool = False
 
 
-def tokens(text: str, start: int = 0) -> list[Word]:
+def tokens(text: str) -> list[Word]:
     found: list[Word] = []
-    last = start
-    for match in WORD.finditer(text, start):
-        low = match.group().lower().replace("’", "'")
-        sign = text[last : match.start()].strip()[:1]
-        last = match.end()
-        if low in lexicon.CONTRACTIONS:
-            one, two = lexicon.CONTRACTIONS[low]
-            middle = match.start() + len(match.group().replace("’", "'").split("'")[0])
-            found.append(Word(match.group()[: middle - match.start()], one, match.start(), middle, sign))
-            found.append(Word(two, two, middle, match.end(), ""))
+    contractions = lexicon.CONTRACTIONS
+    last = 0
+    for match in WORD.finditer(text):
+        raw = match.group()
+        start, end = match.span()
+        low = raw.lower()
+        sign = text[last:start].strip()[:1] if start > last + 1 else ""
+        last = end
+        if "’" in low:
+            low = low.replace("’", "'")
+        if "'" in low and low in contractions:
+            one, two = contractions[low]
+            middle = low.index("'")
+            found.append(Word(raw[:middle], one, start, start + middle, sign))
+            found.append(Word(two, two, start + middle, end, ""))
         else:
-            found.append(Word(match.group(), low, match.start(), match.end(), sign))
+            found.append(Word(raw, low, start, end, sign))
         if len(found) > MOST_WORDS:
             break
     return found
@@ -73,7 +76,11 @@ def parse(found: Sequence[Word]) -> Clause | None:
     if at is None:
         return None
     i = at
-    while i < len(found) and (found[i].low in lexicon.AUXILIARIES or (i > at and found[i].low in lexicon.ADVERBS)) and not (i > at and found[i].sign):
+    while (
+        i < len(found)
+        and (found[i].low in lexicon.AUXILIARIES or (i > at and found[i].low in lexicon.ADVERBS))
+        and not (i > at and found[i].sign)
+    ):
         i += 1
     j = at - 1
     while j > 0 and found[j].low in lexicon.ADVERBS:
@@ -97,7 +104,11 @@ def command(found: Sequence[Word]) -> Clause | None:
     verb = lexicon.VERBS.get(found[i].low)
     plain = (verb is not None and "base" in verb.forms) or found[i].low in lexicon.TASKS or found[i].low in lexicon.COMMANDS
     after = found[i + 1]
-    if not plain or (after.low in lexicon.AUXILIARIES and i == 0) or (i == 0 and verb_at(found) is not None and verb_at(found[i + 1 :]) in (0, 1)):
+    if (
+        not plain
+        or (after.low in lexicon.AUXILIARIES and i == 0)
+        or (i == 0 and verb_at(found) is not None and verb_at(found[i + 1 :]) in (0, 1))
+    ):
         return None  # "Rent is 900", "Train times are bad": nouns
     negated = any(w.low in lexicon.NEGATIONS for w in found[:i])
     return Clause(subject=(), verb=verb.lemma if verb else found[i].low, rest=_until_end(found[i + 1 :]), negated=negated, command=True)
@@ -109,7 +120,9 @@ def _simple(subject: tuple[Word, ...], word: Word, *, rest: tuple[Word, ...], ne
     return Clause(subject=subject, verb=verb.lemma if verb else word.low, rest=rest, past=past, negated=negated)
 
 
-def _compound(subject: tuple[Word, ...], auxiliaries: list[str], main: Word | None, *, rest: tuple[Word, ...], negated: bool) -> Clause | None:
+def _compound(
+    subject: tuple[Word, ...], auxiliaries: list[str], main: Word | None, *, rest: tuple[Word, ...], negated: bool
+) -> Clause | None:
     """Has been moved, will go, is not: what the auxiliaries make of the verb behind them."""
     verb = lexicon.VERBS.get(main.low) if main else None
     forms: frozenset[lexicon.Form] = verb.forms if verb else frozenset()
@@ -119,16 +132,20 @@ def _compound(subject: tuple[Word, ...], auxiliaries: list[str], main: Word | No
     modal = next((a for a in auxiliaries if a in lexicon.MODALS), "")
     base = Clause(subject=subject, verb="", rest=rest[1:], past=past, negated=negated, modal=modal)
     if verb and be and "gerund" in forms:
-        return replace(base, verb=verb.lemma, going=True)
+        return base._replace(verb=verb.lemma, going=True)
     if verb and be and "participle" in forms:
-        return replace(base, verb=verb.lemma, passive=True, past=past or perfect)
+        return base._replace(verb=verb.lemma, passive=True, past=past or perfect)
     if verb and not be and "participle" in forms and perfect:
-        return replace(base, verb=verb.lemma, past=True)
+        return base._replace(verb=verb.lemma, past=True)
     if verb and not be and not perfect and "base" in forms:
-        return replace(base, verb=verb.lemma)
+        return base._replace(verb=verb.lemma)
+    if main and verb is None and ((be and main.low.endswith("ing") and len(main.low) > 5) or (perfect and main.low.endswith("ed"))):  # in no list
+        return base._replace(verb=main.low, going=be, past=past or not be)
     if be or perfect:
-        return replace(base, verb="be" if be else "have", rest=rest)
-    return replace(base, verb=main.low) if main else None  # "I can't fathom it": a verb that is in no list
+        return base._replace(verb="be" if be else "have", rest=rest)
+    if auxiliaries[-1] in lexicon.DO:  # "I'll do my best"
+        return base._replace(verb="do", rest=rest)
+    return base._replace(verb=main.low) if main else None  # "I can't fathom it": a verb that is in no list
 
 
 def segments(found: Sequence[Word]) -> list[list[Word]]:
@@ -153,7 +170,11 @@ def begins_clause(found: Sequence[Word], i: int) -> bool:
         return True
     first = following[0]
     verb = lexicon.VERBS.get(first.low)
-    if first.low in lexicon.PRONOUNS or first.low in lexicon.ADVERBS or (verb is not None and not verb.forms & {"gerund"} and not first.capital):
+    if (
+        first.low in lexicon.PRONOUNS
+        or first.low in lexicon.ADVERBS
+        or (verb is not None and not verb.forms & {"gerund"} and not first.capital)
+    ):
         return True
     return any(w.low in lexicon.AUXILIARIES or (w.low in lexicon.VERBS and _finite(following, k)) for k, w in enumerate(following) if k)
 
@@ -207,19 +228,34 @@ def _finite(found: Sequence[Word], i: int) -> bool:
     if i == 0:
         return "past" in forms and len(found) > 1 and not found[1].low.startswith("of")
     before = _before(found, i)
-    if before in lexicon.DETERMINERS and before not in ("this", "that", "these", "those", "all", "both") or before in lexicon.PREPOSITIONS or before == "to":
+    if (
+        before in lexicon.DETERMINERS
+        and before not in ("this", "that", "these", "those", "all", "both")
+        or before in lexicon.PREPOSITIONS
+        or before == "to"
+    ):
         return False
     if found[i - 1].raw.endswith(("'s", "’s", "s'", "s’")):
         return False
     after = found[i + 1] if i + 1 < len(found) else None
-    if after is not None and (after.low in lexicon.AUXILIARIES or _plain_finite(after)) and not after.sign and not forms & {"past"}:
+    if (
+        after is not None
+        and found[i].low not in lexicon.NO_NOUNS
+        and (after.low in lexicon.AUXILIARIES or _plain_finite(after))
+        and not after.sign
+        and not forms & {"past"}
+    ):
         return False
     if "past" in forms:
         return True
     if "third" in forms:
         return before not in lexicon.FIRST_PERSON
     if "base" in forms:
-        return before in ("i", "we", "you", "they", "who") or (before.endswith("s") and not before.endswith(("ss", "us", "is"))) or before in ("people", "children", "parents", "kids")
+        return (
+            before in ("i", "we", "you", "they", "who")
+            or (before.endswith("s") and not before.endswith(("ss", "us", "is")))
+            or before in ("people", "children", "parents", "kids")
+        )
     return False
 
 
@@ -232,9 +268,19 @@ def _unlisted(found: Sequence[Word]) -> int | None:
     """A verb that is in no list, by its ending and what follows: "the tram departs at nine"."""
     for i in range(1, len(found) - 1):
         low, after = found[i].low, found[i + 1]
-        if after.sign or found[i].sign or found[i - 1].low in lexicon.DETERMINERS or found[i - 1].low in lexicon.PREPOSITIONS or found[i].capital:
+        if (
+            after.sign
+            or found[i].sign
+            or found[i - 1].low in lexicon.DETERMINERS
+            or found[i - 1].low in lexicon.PREPOSITIONS
+            or found[i].capital
+        ):
             continue
         ending = (low.endswith("s") and not low.endswith(("ss", "us", "is", "'s"))) or low.endswith("ed")
-        if ending and len(low) > 3 and (after.low in lexicon.DETERMINERS or after.digits or after.low in ("at", "on", "in", "to", "into", "with")):
+        if (
+            ending
+            and len(low) > 3
+            and (after.low in lexicon.DETERMINERS or after.digits or after.low in ("at", "on", "in", "to", "into", "with"))
+        ):
             return i
     return None

@@ -6,6 +6,7 @@ a change and of its topic. What shares no word with it never touches it.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,11 +14,16 @@ from functools import lru_cache
 
 from mnemon.memory import words
 from mnemon.memory.distil import lexicon, phrases, times
-from mnemon.memory.distil.distilling import GENERIC
+from mnemon.memory.distil.readings import GENERIC
 from mnemon.memory.statements import Candidate, Origin, Statement, Verdict
 
 STRENGTH: dict[Origin, int] = {"user": 3, "import": 2, "assistant": 1, "tool": 1, "job": 1}
 JUST_NOW = 900  # seconds in which "forget that" can mean what was said last
+MATTER = 0.3  # the share of a statement's words that a reversal must name
+POSITIONS = ("decision", "plan", "preference")
+AGAIN = re.compile(r"\bagain[.!]?$", re.IGNORECASE)
+GIVEN_UP = re.compile(r"\b(?:gave|given|giving)\s+up|\b(?:stop|quit|left|cancel|drop|no\s+more|never)", re.IGNORECASE)
+MOST_TERMS = 14  # a sentence of more matters than this speaks of too much to say which of them changed
 COMMON = 3  # statements that may share a word before it tells little
 MEASURES = ("when", "version", "percent", "number", "code")
 LIGHT = (
@@ -35,13 +41,23 @@ def judge(candidate: Candidate, *, said_at: float, origin: Origin, known: Sequen
     known = [s for s in known if s.valid_to is None]
     if candidate.cue == "retraction":
         taken = _taken_back(candidate, said_at, known)
-        return Verdict(outcome="refused", rule="retraction" if taken else "retraction_of_nothing", retracts=tuple(s.id for s in taken if _may(origin, said_at, s)))
+        return Verdict(
+            outcome="refused",
+            rule="retraction" if taken else "retraction_of_nothing",
+            retracts=tuple(s.id for s in taken if _may(origin, said_at, s)),
+        )
     repeated = next((s for s in known if repeats(candidate, s.candidate)), None)
     if repeated is not None:
         return Verdict(outcome="merged", rule="repeats", into=repeated.id)
     explained = tuple(s.id for s in _explained(candidate, known))
     closed, rule, reversal = _closed(candidate, [s for s in known if _may(origin, said_at, s) and s.id not in explained])
-    return Verdict(outcome="added", rule=rule or ("explains" if explained else "new"), closes=tuple(s.id for s in closed), explains=explained, reversal=reversal)
+    return Verdict(
+        outcome="added",
+        rule=rule or ("explains" if explained else "new"),
+        closes=tuple(s.id for s in closed),
+        explains=explained,
+        reversal=reversal,
+    )
 
 
 def _may(origin: Origin, said_at: float, statement: Statement) -> bool:
@@ -73,12 +89,18 @@ def _same_values(one: Candidate, two: Candidate) -> bool:
 def _closed(candidate: Candidate, known: Sequence[Statement]) -> tuple[list[Statement], str, bool]:
     if candidate.cue == "addition":
         return [], "", False
-    same = [s for s in known if candidate.subject and (s.candidate.subject, s.candidate.attribute) == (candidate.subject, candidate.attribute)]
+    same = [
+        s for s in known if candidate.subject and (s.candidate.subject, s.candidate.attribute) == (candidate.subject, candidate.attribute)
+    ]
     opposite = [s for s in same if s.candidate.negated != candidate.negated and _same_values(s.candidate, candidate)]
     if opposite:
         return opposite, "opposite", True
     turned = candidate.cue == "reversal"
-    newer = [s for s in same if candidate.single and s.candidate.single and candidate.values and s.candidate.values and not _same_values(candidate, s.candidate)]
+    newer = [
+        s
+        for s in same
+        if candidate.single and s.candidate.single and candidate.values and s.candidate.values and not _same_values(candidate, s.candidate)
+    ]
     if newer:
         return newer, "newer_value" if candidate.cue == "none" else candidate.cue, turned
     if candidate.cue in ("correction", "reversal", "update"):
@@ -98,6 +120,9 @@ class Match:
 
 def _topic(candidate: Candidate, known: Sequence[Statement]) -> Statement | None:
     """The one statement that a correction, update or reversal speaks of; nothing if there is none, or two of them."""
+    if len(candidate.terms) > MOST_TERMS:
+        return None
+    known = [s for s in known if len(s.candidate.terms) <= MOST_TERMS]
     counts = Counter(t for s in known for t in set(s.candidate.terms))
     found = [m for s in known if (m := _match(candidate, s, counts)) is not None]
     found.sort(key=lambda m: (-m.score, -m.statement.said_at))
@@ -112,50 +137,70 @@ def _same_matter(one: Match, two: Match) -> bool:
 
 
 def _match(candidate: Candidate, statement: Statement, counts: Counter[str]) -> Match | None:
+    """How well a statement fits as what the candidate speaks of; nothing if it does not fit at all."""
     old = statement.candidate
-    shared = [t for t in candidate.terms if _has(t, old.terms)]
-    telling = [t for t in shared if _tells(t)]
-    score = sum(1.0 if counts[t] <= COMMON else 0.5 for t in telling)
+    telling = {t for t in candidate.terms if _tells(t) and _has(t, old.terms)}
+    kin = _kin(candidate, old)
     named = _names_old(candidate, old)
-    alike = _alike(candidate, old)
-    if kin := _kin(candidate, old):
-        telling.append(kin)
-        score += 1
-    together = _compatible(candidate, old)
-    if not shared and not named and not kin:
+    if not (telling or kin or named) or (candidate.about and not named) or not _compatible(candidate, old):
         return None
-    if named:
-        score += 2
-    if alike:
-        score += 0.5
-    if together and telling:
-        score += 0.5
-    if candidate.attribute and candidate.attribute == old.attribute:
-        score += 0.5
-    if candidate.cue == "reversal" and old.kind in ("decision", "plan", "preference"):
-        score += 0.3
-    fits = {"correction": named or (alike and bool(telling) and together) or len(telling) > 1, "update": _updates(candidate, old, named=named, alike=alike, telling=telling) and together}
-    if candidate.cue == "reversal":
-        fits["reversal"] = (bool(telling) and (together or named)) or (named and alike)
-        if old.kind == "event":  # it has happened all the same, unless it is just this that is undone
-            fits["reversal"] = len(telling) > 1 or (bool(telling) and _same_values(candidate, old))
-    return Match(statement, score) if fits.get(candidate.cue, False) else None
+    link = Link(telling=telling, kin=kin, named=named, alike=_alike(candidate, old) and _of_the_thing(candidate, old, telling), same=_same_slot(candidate, old))
+    fits = {"correction": _corrects, "update": _updates, "reversal": _reverses}[candidate.cue]
+    if not fits(candidate, old, link):
+        return None
+    score = sum(1.0 if counts[t] <= COMMON else 0.5 for t in telling) + 2.0 * named + bool(kin) + 0.5 * link.alike + link.same
+    return Match(statement, score + 0.5 * (candidate.attribute == old.attribute) + 0.3 * (candidate.cue == "reversal" and old.kind in POSITIONS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """What two statements have in common: telling words, a noun that both have a value of, the old value by name, the kind of value, the slot."""
+
+    telling: set[str]
+    kin: str
+    named: bool
+    alike: bool
+    same: bool
+
+
+def _corrects(candidate: Candidate, old: Candidate, link: Link) -> bool:
+    return link.named or link.same or (link.alike and bool(link.telling))
+
+
+def _updates(candidate: Candidate, old: Candidate, link: Link) -> bool:
+    """An update must fill the same place: the same slot, a value of the same kind, or the old value by name."""
+    if not candidate.values or old.negated:
+        return False
+    if link.same or (link.named and bool(link.telling or link.alike or candidate.attribute == old.attribute)):
+        return True
+    if old.kind == "event":  # what has happened is not updated
+        return False
+    if link.alike and link.telling:
+        return True
+    if link.kin and (link.telling - {link.kin} or candidate.attribute == old.attribute):
+        return True
+    where = candidate.subject == old.subject not in ("", phrases.USER) and candidate.attribute.rpartition(" ")[2] == old.attribute.rpartition(" ")[2]
+    return where or (len(link.telling) > 1 and all(any(phrases.shape(v) == "name" for v in c.values) for c in (candidate, old)))
+
+
+def _reverses(candidate: Candidate, old: Candidate, link: Link) -> bool:
+    """A reversal must be about the matter of the older statement, not only touch on it."""
+    if AGAIN.search(candidate.text) and not (old.negated or GIVEN_UP.search(old.text)):
+        return False
+    if old.kind == "event" and not link.named:  # it has happened all the same, unless it is just this that is undone
+        return len(link.telling) > 1 or (bool(link.telling) and _same_values(candidate, old))
+    matter = len(link.telling) + bool(link.kin)
+    return link.named or link.same or matter > 2 or (matter > 0 and matter / max(1, len(old.terms)) >= MATTER)
+
+
+def _same_slot(one: Candidate, two: Candidate) -> bool:
+    """The same slot of a thing; what people do themselves ("I play") is no slot that only one thing fills."""
+    return one.subject not in ("", phrases.USER) and (one.subject, one.attribute) == (two.subject, two.attribute)
 
 
 def _tells(term: str) -> bool:
     """Does a word say what a sentence is about? Not a light verb, a number or a date."""
     return term not in WEAK and term not in GENERIC and term not in DATES and not term[:1].isdigit()
-
-
-def _updates(candidate: Candidate, old: Candidate, *, named: bool, alike: bool, telling: list[str]) -> bool:
-    """An update must fill the same kind of place: the same attribute, a value of the same kind, or the old value by name."""
-    if named and (telling or candidate.attribute == old.attribute or alike):
-        return True
-    if not telling:
-        return False
-    values = {v for v in candidate.values if phrases.shape(v) == "name"} and {v for v in old.values if phrases.shape(v) == "name"}
-    where = candidate.subject == old.subject != "" and candidate.attribute.rpartition(" ")[2] == old.attribute.rpartition(" ")[2]
-    return alike or where or (bool(values) and len(telling) > 1) or len(telling) > 2
 
 
 def _names_old(candidate: Candidate, old: Candidate) -> bool:
@@ -169,10 +214,17 @@ def _alike(one: Candidate, two: Candidate) -> bool:
     return bool({phrases.shape(v) for v in one.values} & {phrases.shape(v) for v in two.values} & set(MEASURES))
 
 
+def _of_the_thing(one: Candidate, two: Candidate, telling: set[str]) -> bool:
+    """Is one of the shared words what either of them speaks of, not only something that both mention?"""
+    things = [*_thing(one), *_thing(two), *words.normal(one.attribute), *words.normal(two.attribute)]
+    return not things or not telling or any(_has(t, things) for t in telling)
+
+
 def _kin(one: Candidate, two: Candidate) -> str:
     """The noun that both have a value of: the upper barn, the lower barn."""
-    heads = {v.split()[-1].casefold() for v in one.values if " " in v} & {v.split()[-1].casefold() for v in two.values if " " in v}
-    return next((h for h in sorted(heads) if h.isalpha()), "") if not _same_values(one, two) else ""
+    heads = [{phrases.singular(v.split()[-1]) for v in c.values if " " in v} for c in (one, two)]
+    heads[1] |= set(two.subject.split()) if not two.values else set()
+    return next((h for h in sorted(heads[0] & heads[1]) if h.isalpha()), "") if not _same_values(one, two) else ""
 
 
 def _compatible(one: Candidate, two: Candidate) -> bool:
@@ -244,4 +296,8 @@ def _explained(candidate: Candidate, known: Sequence[Statement]) -> list[Stateme
 
 def _late(candidate: Candidate) -> bool:
     """Is what it explains not told in it, only named: "the reason we left: …"?"""
-    return candidate.effect in candidate.text and candidate.text.find(candidate.effect) < candidate.text.find(candidate.cause) and ":" in candidate.text[: candidate.text.find(candidate.cause)]
+    return (
+        candidate.effect in candidate.text
+        and candidate.text.find(candidate.effect) < candidate.text.find(candidate.cause)
+        and ":" in candidate.text[: candidate.text.find(candidate.cause)]
+    )

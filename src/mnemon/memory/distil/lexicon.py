@@ -133,7 +133,11 @@ def _doubled(lemma: str) -> str:
     """Stop, stopped: the last consonant after one short vowel; of longer words the few that are stressed on the end, and British l."""
     ends = len(lemma) > 2 and lemma[-1] not in "aeiouwxyh" and lemma[-2] in "aeiou" and lemma[-3] not in "aeiou"
     long = sum(c in "aeiou" for c in lemma) > 1
-    return lemma + lemma[-1] if ends and (not long or lemma in ("commit", "prefer", "transfer", "label", "travel", "cancel", "enrol")) else lemma
+    return (
+        lemma + lemma[-1]
+        if ends and (not long or lemma in ("commit", "prefer", "transfer", "label", "travel", "cancel", "enrol"))
+        else lemma
+    )
 
 
 def _verbs() -> dict[str, Verb]:
@@ -182,7 +186,12 @@ ADVERBS = frozenset(
     " today yesterday definitively simply soon later rather gradually eventually both mainly".split()
 )
 FIRST_PERSON = frozenset("i we".split())
-PRONOUNS = frozenset("i we you he she it they this that these those there who which what everybody everyone somebody someone nobody".split())
+NO_NOUNS = frozenset(
+    "takes goes gets keeps gives makes owns sells buys pays speaks listens belongs teaches has becomes begins brings comes".split()
+)
+PRONOUNS = frozenset(
+    "i we you he she it they this that these those there who which what everybody everyone somebody someone nobody".split()
+)
 CONTRACTIONS = {
     "i'm": ("i", "am"),
     "we're": ("we", "are"),
@@ -212,7 +221,7 @@ PREPOSITIONS = frozenset(
 VALUE_ENDS = frozenset(
     "on in at from with for by into onto under behind near via as after before during until till since because so but which who that when"
     " while where although though whereas if unless due owing thanks instead rather than these now anymore any too also again every each"
-    " this last next per though however not via currently today yesterday tomorrow nowadays against without".split()
+    " this last next per though however not via currently today yesterday tomorrow nowadays against without back".split()
 )
 NEW = frozenset("new current old present actual latest own former previous".split())
 OTHER = frozenset("other another second third additional further".split())
@@ -260,8 +269,7 @@ DEEDS = frozenset(
     " give hire install introduce invest join launch leave lose marry merge migrate move overrule postpone purchase quit refinance relocate"
     " remove rename rent replace resign retire return revert scrap sell settle sign sow start stop switch teach transfer upgrade win grow"
     " swim cycle smoke own use deploy host run raise lower burn tear break melt flood crash play milk breed plough soak bank file mediate"
-    " eat drink refuse send"
-    .split()
+    " eat drink refuse send".split()
 )
 TASTES = frozenset("like love want prefer hate enjoy dislike adore detest despise favour favor".split())
 
@@ -287,5 +295,6 @@ GENERIC = frozenset(
     " instead idea plan change due owing account changed moved move switch switched keep kept put set start started stop stopped end ended end ends because"
     " reason since long short right wrong sorry actually correction meant typo forget delete remove erase please call called name named"
     " these those here there over again never always also too well only even course decided decide decision however mixed misread set"
-    " thanks around few number numbers date part place course note fine off under until".split()
+    " thanks around few scrap give gave cave caved overrule longer revert reverted merge merged cancel cancelled flip flipped drop dropped ditch mix bump bumped upgrade upgraded downgrade downgraded"
+    " relocate relocated hand handed become became migrate migrated rename renamed postpone postponed raise raised lower lowered besides addition talk talked send sent meanwhile number numbers date part place course note fine off under until".split()
 )

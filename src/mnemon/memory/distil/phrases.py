@@ -19,11 +19,12 @@ Shape = Literal["when", "version", "percent", "number", "code", "name", "words"]
 WHEN = re.compile(
     r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|may|june|july|august|september|october|november|december|"
     r"(?:1[89]|20)\d\d-\d\d-\d\d|[0-2]?\d:[0-5]\d|\d{1,2}\s?(?:a\.?m|p\.?m)|noon|midnight|(?:19|20)\d\d$|tomorrow|q[1-4])\b",
-    re.IGNORECASE,
 )
-VERSION = re.compile(r"v?\d+(?:\.\d+){2,}$|(?:version|release)\s+v?\d", re.IGNORECASE)
-PERCENT = re.compile(r"\d[\d.,]*\s?(?:%|percent|per\s?cent)", re.IGNORECASE)
-NUMBER = re.compile(r"(?:[$€£]\s?)?\d[\d.,]*\b|(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|half|a\s(?:third|quarter))\b", re.IGNORECASE)
+VERSION = re.compile(r"v?\d+(?:\.\d+){2,}$|(?:version|release)\s+v?\d")
+PERCENT = re.compile(r"\d[\d.,]*\s?(?:%|percent|per\s?cent)")
+NUMBER = re.compile(
+    r"(?:[$€£]\s?)?\d[\d.,]*\b|(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|half|a\s(?:third|quarter))\b"
+)
 NO_VALUE = lexicon.PRONOUNS | {"here", "there", "me", "us", "him", "her", "them", "so", "back"}
 CODE = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])\S+$")
 
@@ -69,7 +70,9 @@ def phrase(found: Sequence[Word]) -> Phrase:
             owner += plain(w.low.removesuffix("'s").removesuffix("'") for w in core[: i + 1])
             core = core[i + 1 :]
             break
-    kept = [w for w in core if w.low not in lexicon.DETERMINERS and w.low not in lexicon.NEW and w.low not in lexicon.OTHER and w.low != "more"]
+    kept = [
+        w for w in core if w.low not in lexicon.DETERMINERS and w.low not in lexicon.NEW and w.low not in lexicon.OTHER and w.low != "more"
+    ]
     head = plain([kept[-1].low])[-1:] if kept else []
     owner += plain(w.low for w in kept[:-1])
     owner += plain(w.low for w in tail)
@@ -117,13 +120,14 @@ def singular(word: str) -> str:
 @lru_cache(maxsize=4096)
 def shape(value: str) -> Shape:
     """What kind of thing a value is: a change is between two of a kind."""
-    if WHEN.search(value):
+    low = value.lower()
+    if WHEN.search(low):
         return "when"
-    if VERSION.match(value):
+    if VERSION.match(low):
         return "version"
-    if PERCENT.search(value):
+    if PERCENT.search(low):
         return "percent"
-    if NUMBER.match(value) and not CODE.match(value):
+    if NUMBER.match(low) and not CODE.match(value):
         return "number"
     if CODE.match(value):
         return "code"
@@ -157,7 +161,7 @@ def values(text: str, found: Sequence[Word]) -> tuple[str, ...]:
 
 def _ends(found: Sequence[Word], i: int, current: list[Word]) -> bool:
     word = found[i]
-    if word.low not in lexicon.VALUE_ENDS and word.low != "to":
+    if (word.low not in lexicon.VALUE_ENDS and word.low != "to") or (word.capital and current):
         return False
     if not current:
         return word.low not in ("every", "each", "about", "this", "last", "next", "these", "on", "in", "at")

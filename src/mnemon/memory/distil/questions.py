@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mnemon.memory.distil import clauses, distilling, lexicon, phrases, slots
+from mnemon.memory.distil import clauses, lexicon, phrases, readings, slots
 from mnemon.memory.distil.clauses import Word
 from mnemon.memory.statements import Asked, Asking
 
@@ -12,13 +12,39 @@ I = re.IGNORECASE  # noqa: E741 - a short name in a table of patterns
 
 KINDS: tuple[tuple[Asking, re.Pattern[str]], ...] = (
     ("why", re.compile(r"\bwhy\b|\breasons?\b|\bwhat\s+(?:made|caused|led)\b|\bhow\s+come\b|\bcause[ds]?\b|\bwhat\s+happened\b", I)),
-    ("when", re.compile(r"\bwhen\b|\bwhat\s+(?:day|date|time|year|month)\b|\bwhich\s+(?:day|date|year|month|week)\b|\bhow\s+long\b|\buntil\b|\bsince\b|\bfrom\s+what\s+day\b", I)),
-    ("before", re.compile(r"\bbefore\b|\bprior\b|\bprevious(?:ly)?\b|\bearlier\b|\bformer(?:ly)?\b|\bused\s+to\b|\bfirst\b|\border\b|\bsequence\b", I)),
+    (
+        "when",
+        re.compile(
+            r"\bwhen\b|\bwhat\s+(?:day|date|time|year|month)\b|\bwhich\s+(?:day|date|year|month|week)\b|\bhow\s+long\b|\buntil\b|\bsince\b|\bfrom\s+what\s+day\b",
+            I,
+        ),
+    ),
+    (
+        "before",
+        re.compile(
+            r"\bbefore\b|\bprior\b|\bprevious(?:ly)?\b|\bearlier\b|\bformer(?:ly)?\b|\bused\s+to\b|\bfirst\b|\border\b|\bsequence\b", I
+        ),
+    ),
     ("after", re.compile(r"\bafter(?:wards)?\b|\blater\b|\bnext\b|\bthen\b|\bfollow(?:ed|ing)?\b|\border\b|\bsequence\b", I)),
-    ("still", re.compile(r"\bstill\b|\bany\s?more\b|\byet\b|\bcurrent(?:ly)?\b|\bnow(?:adays)?\b|\bthese\s+days\b|\bat\s+the\s+moment\b", I)),
-    ("changed", re.compile(r"\bchang(?:e[ds]?|ing)\b|\bdecid\w+\b|\bdecisions?\b|\bstory\b|\bhistory\b|\bevol\w+|\bswitch\w*|\bposition\b|\bmind\b|\bdirection\b|\bplans?\b|\brevers\w+|\bover\s+the\s+\w+\b", I)),
+    (
+        "still",
+        re.compile(r"\bstill\b|\bany\s?more\b|\byet\b|\bcurrent(?:ly)?\b|\bnow(?:adays)?\b|\bthese\s+days\b|\bat\s+the\s+moment\b", I),
+    ),
+    (
+        "changed",
+        re.compile(
+            r"\bchang(?:e[ds]?|ing)\b|\bdecid\w+\b|\bdecisions?\b|\bstory\b|\bhistory\b|\bevol\w+|\bswitch\w*|\bposition\b|\bmind\b|\bdirection\b|\bplans?\b|\brevers\w+|\bover\s+the\s+\w+\b",
+            I,
+        ),
+    ),
     ("how_many", re.compile(r"\bhow\s+(?:many|much|often)\b|\bnumber\s+of\b|\bcount\b|\btotal\b", I)),
-    ("list_all", re.compile(r"\b(?:list|all|every|everything|which\s+\w+s|what\s+\w+s|any\s+other|summar\w+|overview)\b|\bwhat\s+are\b|\bwho\s+are\b|\bwhat\s+(?:do|did)\s+(?:you|i|we)\s+know\b", I)),
+    (
+        "list_all",
+        re.compile(
+            r"\b(?:list|all|every|everything|which\s+\w+s|what\s+\w+s|any\s+other|summar\w+|overview)\b|\bwhat\s+are\b|\bwho\s+are\b|\bwhat\s+(?:do|did)\s+(?:you|i|we)\s+know\b",
+            I,
+        ),
+    ),
     ("who", re.compile(r"\bwho(?:m|se|['’]s)?\b", I)),
     ("where", re.compile(r"\bwhere\b|\bwhat\s+(?:city|country|place|town)\b|\bwhich\s+(?:city|country|place|town)\b", I)),
     ("which", re.compile(r"\bwhich\b", I)),
@@ -33,11 +59,23 @@ MOST = 6
 
 def asked(text: str) -> Asked:
     """What a text asks for; a text that asks nothing has no kinds."""
-    asking = " ".join(s for s in re.split(r"(?<=[.!?])\s+", text[-2000:]) if "?" in s or WH & set(s.lower().split()[:3]) or s.lower().startswith(("tell", "remind", "list"))) or ""
+    asking = (
+        " ".join(
+            s
+            for s in re.split(r"(?<=[.!?])\s+", text[-2000:])
+            if "?" in s or WH & set(s.lower().split()[:3]) or s.lower().startswith(("tell", "remind", "list"))
+        )
+        or ""
+    )
     kinds = frozenset(kind for kind, pattern in KINDS if pattern.search(asking))
     if not kinds and not asking:
-        return Asked(entities=entities(text[-2000:]), terms=distilling.terms(text[-2000:]))
-    return Asked(kinds=kinds, slots=tuple(dict.fromkeys(_slots(asking)))[:MOST], entities=entities(asking), terms=distilling.terms(asking))
+        return Asked(entities=entities(text[-2000:]), terms=readings.terms(clauses.tokens(text[-2000:])))
+    return Asked(
+        kinds=kinds,
+        slots=tuple(dict.fromkeys(_slots(asking)))[:MOST],
+        entities=entities(asking),
+        terms=readings.terms(clauses.tokens(asking)),
+    )
 
 
 def entities(text: str) -> tuple[str, ...]:
@@ -45,7 +83,13 @@ def entities(text: str) -> tuple[str, ...]:
     found: list[str] = []
     run: list[Word] = []
     for i, word in enumerate([*clauses.tokens(text), None]):
-        if word is not None and word.capital and (i or word.low not in WH | lexicon.PRONOUNS | lexicon.AUXILIARIES) and word.low not in ("i", *WH) and not (run and word.sign):
+        if (
+            word is not None
+            and word.capital
+            and (i or word.low not in WH | lexicon.PRONOUNS | lexicon.AUXILIARIES)
+            and word.low not in ("i", *WH)
+            and not (run and word.sign)
+        ):
             run.append(word)
             continue
         if run and not (len(run) == 1 and run[0].start == 0):
@@ -57,7 +101,9 @@ def entities(text: str) -> tuple[str, ...]:
 
 def _slots(text: str) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
-    for sentence in re.split(r"[?;]\s*|,\s+(?=(?:and\s+)?(?:what|which|who|when|where|how)\b)|\s+and\s+(?=(?:what|which|who|when|where|how)\b)", text, flags=I):
+    for sentence in re.split(
+        r"[?;]\s*|,\s+(?=(?:and\s+)?(?:what|which|who|when|where|how)\b)|\s+and\s+(?=(?:what|which|who|when|where|how)\b)", text, flags=I
+    ):
         words = clauses.tokens(sentence)
         at = next((i for i, w in enumerate(words) if w.low in WH or w.low.startswith(("what's", "who's", "where's", "when's"))), None)
         if at is not None:

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import re
 
-I = re.IGNORECASE  # noqa: E741 - a short name in a table of patterns
-
+# All patterns are for text in small letters.
 AUX = r"(?:do|does|did|is|are|was|were|am|can|could|should|would|will|shall|have|has|had|may|might|isn't|aren't|don't|doesn't|didn't|won't|can't|couldn't|shouldn't|wouldn't)"
 QUESTION = re.compile(
     rf"(?:(?:and|but|so|also|ok(?:ay)?|well|anyway|hey|hi|hello|please|by\s+the\s+way|btw)[,:]?\s+)*(?:(?:what|which|who|whom|whose|when|where|why|how)(?:['’]s|['’]re)?\s+(?:\w+\s+){{0,4}}?{AUX}\b|"
     rf"(?:what|who|where|how)['’](?:s|re)\b|how\s+(?:about|come|long|much|many|often|far)\b|what\s+about\b|{AUX}\s+(?:i|you|we|they|he|she|it|there|this|that|the|my|our|your|a|an|any|some|people|one)\b|any\s+(?:idea|tips?|advice|thoughts|suggestions|reading)\b)",
-    I,
 )
 ENDS_ASKING = re.compile(r"[?？؟][\"”’)\]\s.!]*$")
 HYPOTHETICAL = re.compile(
     r"(?:(?:and|but|so|well|ok(?:ay)?|now)[,:]?\s+)*(?:what\s+if|suppos(?:e|ing)|imagine|assum(?:e|ing)|let['’]?s\s+(?:say|assume|imagine|pretend)|say\s+(?:we|i|you)\b|hypothetically|in\s+theory|theoretically)\b|"
     r"\bi\s+(?:wonder|was\s+wondering|am\s+wondering)\b|\bi['’]m\s+wondering\b|\bwhat\s+(?:would|if)\b|\bif\s+(?:i|we|he|she|it|they)\s+were\b|\bwould(?:n['’]t)?\s+(?:that|it|this)\s+be\b|"
     r"\b(?:i|we)\s+(?:might|may|could|should)\b|\b(?:i|we)['’]re?\s+(?:thinking\s+(?:of|about)|considering|toying)\b|\b(?:maybe|perhaps|possibly)\b|\bnot\s+sure\b",
-    I,
 )
-CONDITIONAL = re.compile(r"\bif\b[^.]{3,160}\b(?:would|could|might|should)\b|\b(?:would|could|might)\b[^.]{3,160}\bif\b", I)
-WISH = re.compile(r"\b(?:i|we)(?:['’]d|\s+would)\s+(?:love|like|really\s+like|really\s+love)\s+to\b|\b(?:i|we)\s+(?:wish|hope|dream)\b|\bi\s+want\s+you\s+to\b|\bone\s+day\s+(?:i|we)\b|\b(?:someday|some\s+day)\b", I)
+CONDITIONAL = re.compile(r"\bif\b[^.]{3,160}\b(?:would|could|might|should)\b|\b(?:would|could|might)\b[^.]{3,160}\bif\b")
+WISH = re.compile(
+    r"\b(?:i|we)(?:['’]d|\s+would)\s+(?:love|like|really\s+like|really\s+love)\s+to\b|\b(?:i|we)\s+(?:wish|hope|dream)\b|\bi\s+want\s+you\s+to\b|\bone\s+day\s+(?:i|we)\b|\b(?:someday|some\s+day)\b"
+)
 SPEECH = re.compile(
     r"\b(?:said|says|say|told\s+(?:me|us)|tells\s+(?:me|us)|wrote|writes|asked|asks|replied|answered|quoted?|claims?|claimed|reads|according\s+to|states?|stated|posted|tweeted|goes|texted|mailed|emailed|commented|mentioned|quoting)\b[^\"“„«]{0,40}[:,]?\s*[\"“„«]",
-    I,
 )
 SPOKE = re.compile(
-    r"(?!(?:i|we)\b)[^,:;.]{2,60}\b(?:said|says|told\s+(?:me|us)|wrote|writes|claims|claimed|believes|reckons|thinks|insists|suggested|suggests|announced|mentioned)\b\s*(?:(?:[:,]|that\b)\s*\S|(?:he|she|they|it|the|his|her|you|there)\b)", I
+    r"(?!(?:i|we)\b)[^,:;.]{2,60}\b(?:said|says|told\s+(?:me|us)|wrote|writes|claims|claimed|believes|reckons|thinks|insists|suggested|suggests|announced|mentioned)\b\s*(?:(?:[:,]|that\b)\s*\S|(?:he|she|they|it|the|his|her|you|there)\b)"
 )
-HEARSAY = re.compile(r"(?:according\s+to|rumou?r\s+has\s+it|apparently|supposedly|allegedly|(?:i|we)\s+(?:heard|read|was\s+told|were\s+told)\b|(?:people|they|some)\s+say\b|word\s+is)\b", I)
-NO_SAY = re.compile(r"(?:as\s+)?(?:i|we)(?:['’]ve)?\s+(?:already\s+)?(?:said|told|mentioned|wrote)\b", I)
+HEARSAY = re.compile(
+    r"(?:according\s+to|rumou?r\s+has\s+it|apparently|supposedly|allegedly|(?:i|we)\s+(?:heard|read|was\s+told|were\s+told)\b|(?:people|they|some)\s+say\b|word\s+is)\b"
+)
+NO_SAY = re.compile(r"(?:as\s+)?(?:i|we)(?:['’]ve)?\s+(?:already\s+)?(?:said|told|mentioned|wrote)\b")
 LONG_QUOTE = re.compile(r"[\"“„«](?:[^\"”“»\s]+\s+){4,}[^\"”“»]*[\"”“»]")
 SHELL = re.compile(r"^[\"“„«].*[\"”“»][.!,]?$", re.DOTALL)
 
@@ -42,31 +42,62 @@ GREETING = re.compile(
     r"give\s+me\s+a\s+(?:second|sec|moment|minute)|one\s+(?:second|sec|moment|minute)|hold\s+on|wait|just\s+a\s+(?:second|sec|moment)|where\s+were\s+we|moving\s+on|anyway|test|testing|i['’]ll\s+(?:be|try|check|let|get|see|think|do|have\s+a\s+look|come)\b|"
     r"that['’]?s\s+(?:all|it|great|fine|nice|good|cool|right|true|perfect|enough|helpful|a\s+\w+|so\s+\w+|very\s+\w+|what)|that\s+(?:joke|was|helped|worked|helps|works|makes|sounds|looks|smells)|it\s+(?:worked|works|helped|depends|helps)|this\s+(?:is|was)\s+(?:great|fun|nice|helpful)|what\s+a\b)"
     r"(?![\w'’-])",
-    I,
 )
 PASSING = re.compile(
     r"(?:it['’]?s|it\s+(?:is|was)|the\s+(?:weather|traffic|sun|rain|wifi|internet|coffee|news)|i\s+(?:need|could\s+use)\s+(?:a|some|more|to)|i['’]m\s+(?:back|here|off|tired|hungry|bored|fine|good|ok(?:ay)?|done|ready|confused|stuck|lost|sorry|glad|happy|afraid|sure|not\s+sure|so\s+\w+|just|still\s+here)|"
     r"i\s+(?:think|guess|know|see|agree|understand|didn['’]t\s+know|don['’]t\s+(?:know|think|get|understand)|feel|hope|wish|like\s+(?:that|it|this)|love\s+(?:that|it|this)|found\s+it|got\s+it)|"
     r"(?:we|i)\s+(?:talk|spoke|chat)|there\s+(?:is|was)\s+(?:a\s+)?(?:lot|something)|rain\w*\b|snow\w*\b)",
-    I,
 )
 
 
-def asks(text: str) -> bool:
-    return bool(ENDS_ASKING.search(text) or QUESTION.match(text))
+SUPPOSING = frozenset(
+    "what suppose supposing imagine assume assuming let's lets let say hypothetically theory theoretically wonder wondering if would wouldn't might may could should thinking considering"
+    " toying maybe perhaps possibly sure".split()
+)
+WISHING = frozenset("love like wish hope dream want someday day".split())
+SPEAKING = frozenset(
+    "said says say told tells wrote writes asked asks replied answered quote quoted claim claims claimed reads according states stated posted tweeted goes texted mailed emailed commented"
+    " mentioned quoting believes reckons thinks insists suggested suggests announced rumor rumour apparently supposedly allegedly heard read word".split()
+)
+QUOTES = frozenset('"“„«')
 
 
-def supposes(text: str) -> bool:
-    return bool(HYPOTHETICAL.search(text) or CONDITIONAL.search(text))
+TOLD_AND_ASKED = re.compile(
+    rf"(?P<told>(?:i|we|my|our|i['’](?:m|ve|ll)|we['’](?:re|ve|ll))\b.{{25,}}?),\s+(?:and\s+|so\s+|but\s+)?(?:(?:what|which|who|when|where|why|how)\b|{AUX}\s+(?:i|you|we|it|that|this|there|my|our|the)\b)",
+    re.DOTALL,
+)
 
 
-def quotes(text: str) -> str:
+def told_before_asking(low: str) -> int:
+    """Where the question begins in a sentence that first tells something of the speaker's: "I use Flask 2.3, how do I test it?"; else 0."""
+    found = TOLD_AND_ASKED.match(low)
+    return found.end("told") if found else 0
+
+
+def rule_for(low: str, body: str, lows: frozenset[str]) -> str:
+    """The rule by which a sentence is no statement, judged by its form alone; empty if it may be one.
+
+    `low` is the sentence in small letters, `body` it without its lead-in, `lows` its words.
+    """
+    if ENDS_ASKING.search(low) or QUESTION.match(low) or QUESTION.match(body):
+        return "question"
+    if quoted := _quotes(body, lows):
+        return quoted
+    if lows & SUPPOSING and (HYPOTHETICAL.search(body) or CONDITIONAL.search(body)):
+        return "hypothetical"
+    return "wish" if lows & WISHING and WISH.search(body) else ""
+
+
+def _quotes(text: str, lows: frozenset[str]) -> str:
     """`quotation` or `hearsay` if others speak here, else nothing."""
-    if NO_SAY.match(text):
+    marked = not QUOTES.isdisjoint(text)
+    speaking = bool(lows & SPEAKING)
+    if not (marked or speaking) or NO_SAY.match(text):
         return ""
-    if SPEECH.search(text) or SHELL.match(text) or LONG_QUOTE.search(text):
+    if marked and ((speaking and SPEECH.search(text)) or SHELL.match(text) or LONG_QUOTE.search(text)):
         return "quotation"
-    spoke = SPOKE.match(text)
-    if spoke:
+    if not speaking:
+        return ""
+    if spoke := SPOKE.match(text):
         return "quotation" if ":" in spoke.group() else "hearsay"
     return "hearsay" if HEARSAY.match(text) else ""

@@ -16,7 +16,8 @@ PERSONAL_EVERY = 400  # a text of one's own says "I" or "we" at least this often
 
 FENCE = re.compile(r"[ \t]*(?:>[ \t]?)*(?P<mark>`{3,}|~{3,})")
 NOTE = re.compile(
-    r"[\s#/*;>-]*(?:(?:side)?note|n\.?b\.?|p\.?\s?s\.?|reminder|remember|fyi|heads[- ]?up|memo|todo)\b[^:.!?\n]{0,40}?[:,]\s*(?=\S)", re.IGNORECASE
+    r"[\s#/*;>-]*(?:(?:side)?note|n\.?b\.?|p\.?\s?s\.?|reminder|remember|fyi|heads[- ]?up|memo|todo)\b[^:.!?\n]{0,40}?[:,]\s*(?=\S)",
+    re.IGNORECASE,
 )
 LOG = re.compile(
     r"\s*(?:[\[(<]?(?:\d{4}[-/]\d\d[-/]\d\d|\d\d[:.]\d\d[:.]\d\d|[A-Z][a-z]{2}\s+\d{1,2}\s\d\d:\d\d)|"
@@ -30,6 +31,7 @@ CODE = re.compile(
     r"\"[\w.-]+\":\s|[\w-]+:\s[\w.\"'-]+$|--\w)"
 )
 QUOTED_LINE = re.compile(r"\s*>\s?\S")
+FENCED = re.compile(r"```[^`]*```")
 BULLET = re.compile(r"\s*(?:[-*•–—]|\d{1,2}[.)]|[a-z]\))\s+")
 INTRO = re.compile(
     r"(?:here(?:'s|\s+is|\s+are|\s+comes)|below|pasting|pasted|copy\s+of|this\s+is\s+what|output|see\s+the|attached|long\s+output|the\s+(?:text|mail|email|article|"
@@ -59,47 +61,42 @@ class Piece:
 
 def pieces(text: str) -> Iterator[Piece]:
     """The sentences of a message and what stands between them, in order."""
-    pasted = False
+    pasted = not own_words(text)
     run: list[tuple[int, int]] = []
     aside: Piece | None = None
-    personal = own_words(text)
-    for start, end, rule in lines(text):
-        noted = bool(not rule or rule == "log") and bool(NOTE.match(text, start, min(end, start + 200)))
-        if not rule and not noted and (pasted or not personal):
+    for start, end, kind in lines(text):
+        rule = kind
+        if not kind and pasted and (aside is None or aside.rule != "log"):  # words among log lines are somebody's
             rule = "pasted"
-        if noted:
-            rule = ""
-        if rule or noted:
+        if run and rule:
             yield from sentences(text, run)
             run = []
-        if rule:
-            if aside is not None and aside.rule == rule:
-                aside = Piece(start=aside.start, end=end, rule=rule)
-            else:
-                if aside is not None:
-                    yield aside
-                aside = Piece(start=start, end=end, rule=rule)
+        if rule not in ("", "note"):
+            if aside is not None and aside.rule != rule:
+                yield aside
+                aside = None
+            aside = Piece(start=aside.start if aside else start, end=end, rule=rule)
             continue
         if aside is not None:
             yield aside
             aside = None
-        if noted:
+        if rule == "note":
             yield from (Piece(start=s.start, end=s.end, noted=True) for s in sentences(text, [(start, end)]))
             continue
         run.append((start, end))
-        if len(text) > LONG_PASTE and INTRO.search(text, start, end):
-            pasted = True
+        pasted = pasted or (len(text) > LONG_PASTE and bool(INTRO.search(text, start, end)) and not FENCE.match(text, end + 1))
     yield from sentences(text, run)
     if aside is not None:
         yield aside
 
 
 def own_words(text: str) -> bool:
-    """Does somebody speak here, or is it a document?"""
+    """Does somebody speak here, or is it a document? Code does not count."""
     if len(text) <= LONG_PASTE:
         return True
-    enough = len(text) // PERSONAL_EVERY
-    return sum(1 for _, _ in zip(range(enough), PERSONAL.finditer(text), strict=False)) >= enough or any(NOTE.match(line) is None and LOG.match(line) for line in text[:4000].split("\n"))
+    prose = FENCED.sub("", text)
+    enough = len(prose) // PERSONAL_EVERY
+    return sum(1 for _ in zip(range(enough), PERSONAL.finditer(prose), strict=False)) >= enough
 
 
 def lines(text: str) -> Iterator[tuple[int, int, str]]:
@@ -121,6 +118,8 @@ def lines(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def kind_of(text: str, start: int, end: int) -> str:
+    if NOTE.match(text, start, min(end, start + 200)):
+        return "note"
     if QUOTED_LINE.match(text, start, end):
         return "quotation"
     if LOG.match(text, start, end):

@@ -6,15 +6,14 @@ Two wordings of the same thing should meet in one slot; where that is not safe t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from mnemon.memory.distil import clauses, lexicon, phrases
 from mnemon.memory.distil.clauses import Clause, Word
 from mnemon.memory.distil.phrases import USER, Phrase, phrase, shape
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slot:
+class Slot(NamedTuple):
     """A slot and what fills it. `rule` names the frame that was recognised; `changed` if the frame itself tells of a change."""
 
     rule: str
@@ -60,7 +59,7 @@ def best(text: str, found: Sequence[Word]) -> tuple[Clause | None, Slot | None]:
     if strength(first) > 1:
         return clause, first
     parts = clauses.segments(found)
-    for part in parts[1:MOST_PARTS] if clause and clause.subject else parts[:MOST_PARTS]:
+    for part in parts[1:MOST_PARTS] if clause else parts[:MOST_PARTS]:
         verb = lexicon.VERBS.get(part[0].low)
         if clause and clause.subject and verb and not part[0].sign:  # "I left and work for": the same subject
             part = [*clause.subject, *part]  # noqa: PLW2901 - the part, completed
@@ -79,7 +78,7 @@ def best(text: str, found: Sequence[Word]) -> tuple[Clause | None, Slot | None]:
 
 def strength(found: Slot | None) -> int:
     """How much a slot says: 0 nothing, 1 words, 2 a name, 3 something that can be measured."""
-    if found is None or not found.subject or not found.values:
+    if found is None or not found.subject or not found.values or all(w.lower() in lexicon.GENERIC for w in found.values[0].split()):
         return 0
     kind = shape(found.values[0])
     return 1 if kind == "words" else 2 if kind == "name" else 3
@@ -89,7 +88,7 @@ def _of_subject(found: Slot, subject: Phrase) -> Slot:
     if subject.pronoun or not subject.head:
         return found
     owner, head = subject.slot
-    return replace(found, rule="copula", subject=owner, attribute=head, single=_one(subject, head, found.values, first=""), changed=True)
+    return found._replace(rule="copula", subject=owner, attribute=head, single=_one(subject, head, found.values, first=""), changed=True)
 
 
 def slot(text: str, clause: Clause) -> Slot | None:
@@ -113,9 +112,9 @@ def slot(text: str, clause: Clause) -> Slot | None:
     if found is None:
         found = _verb(text, clause, subject)
     if found is None or not found.subject or not found.attribute:
-        return None if found is None or not found.values else replace(found, subject="", attribute="", single=False)
+        return None if found is None or not found.values else found._replace(subject="", attribute="", single=False)
     if subject.other or subject.theirs or clause.negated or (clause.past and not found.changed):
-        found = replace(found, single=False)
+        found = found._replace(single=False)
     return found
 
 
@@ -137,7 +136,12 @@ def _copula(text: str, clause: Clause, subject: Phrase) -> Slot | None:
     first = rest[0].low
     if first in lexicon.PREPOSITIONS or first in ("due", "home", "back"):
         return _placed(text, rest, subject)
-    if len(rest) > 1 and rest[1].low in ("to", "with", "at", "of", "in", "for", "about", "from") and not rest[0].digits and not rest[0].capital:
+    if (
+        len(rest) > 1
+        and rest[1].low in ("to", "with", "at", "of", "in", "for", "about", "from")
+        and not rest[0].digits
+        and not rest[0].capital
+    ):
         return _adjective(text, rest, subject)
     got = phrases.values(text, rest)
     if not got:
@@ -147,7 +151,12 @@ def _copula(text: str, clause: Clause, subject: Phrase) -> Slot | None:
     if subject.named and first in ("the", "our", "my", "now"):
         return _inverted(text, clause.subject, rest)
     if shape(text[clause.subject[0].start : clause.subject[-1].end]) == "when" and not rest[0].digits:
-        return Slot(rule="copula_when", subject=phrase(rest).whole, attribute="when", values=(text[clause.subject[0].start : clause.subject[-1].end],))
+        return Slot(
+            rule="copula_when",
+            subject=phrase(rest).whole,
+            attribute="when",
+            values=(text[clause.subject[0].start : clause.subject[-1].end],),
+        )
     owner, head = subject.slot
     head = NOUN_ATTRIBUTES.get(head, head)
     return Slot(rule="copula", subject=owner, attribute=head, values=got, single=_one(subject, head, got, first=first))
@@ -180,7 +189,13 @@ def _inverted(text: str, who: Sequence[Word], rest: Sequence[Word]) -> Slot:
     rest = [w for w in rest if w.low != "now"]
     what = phrase(_until_sign(rest))
     owner, head = what.slot
-    return Slot(rule="copula_inverted", subject=owner, attribute=head, values=(text[who[0].start : who[-1].end],), single=head in ONE or head not in MANY and not what.plural)
+    return Slot(
+        rule="copula_inverted",
+        subject=owner,
+        attribute=head,
+        values=(text[who[0].start : who[-1].end],),
+        single=head in ONE or head not in MANY and not what.plural,
+    )
 
 
 def _placed(text: str, rest: Sequence[Word], subject: Phrase) -> Slot | None:
@@ -210,7 +225,12 @@ def _typed(owner: str, got: tuple[str, ...]) -> Slot | None:
         return None
     kind = shape(got[0])
     head, _, tail = got[0].partition(" ")
-    if tail and head.lower() in ("port", "level", "version", "room", "floor", "seat", "gate", "chapter", "page") and tail[:1].isalnum() and any(c.isdigit() for c in tail):
+    if (
+        tail
+        and head.lower() in ("port", "level", "version", "room", "floor", "seat", "gate", "chapter", "page")
+        and tail[:1].isalnum()
+        and any(c.isdigit() for c in tail)
+    ):
         value, _, thing = tail.partition(" of ")
         owner = " ".join(sorted({*owner.split(), *phrases.plain(thing.split())} - {USER})) or owner
         return Slot(rule="typed", subject=owner, attribute=head.lower(), values=(value,), single=owner != USER)
@@ -235,10 +255,14 @@ def _became(text: str, clause: Clause, subject: Phrase) -> Slot | None:
     if not clause.rest or not subject.head:
         return None
     if subject.named and clause.rest[0].low in ("the", "our", "my"):
-        return replace(_inverted(text, clause.subject, clause.rest), changed=True)
+        return _inverted(text, clause.subject, clause.rest)._replace(changed=True)
     got = phrases.values(text, clause.rest)
     owner, head = subject.slot
-    return Slot(rule="became", subject=owner, attribute=head, values=got, changed=True, single=_one(subject, head, got, first="")) if got else None
+    return (
+        Slot(rule="became", subject=owner, attribute=head, values=got, changed=True, single=_one(subject, head, got, first=""))
+        if got
+        else None
+    )
 
 
 def _has(text: str, clause: Clause, subject: Phrase) -> Slot | None:
@@ -252,7 +276,13 @@ def _has(text: str, clause: Clause, subject: Phrase) -> Slot | None:
         return Slot(rule="has_allergy", subject=subject.whole, attribute="allergy", values=phrases.values(text, rest[to + 1 :]))
     if rest[0].digits or shape(got[0]) == "number":  # how many of them
         noun = phrases.plain(w.low for w in rest[1:3])
-        return Slot(rule="has_number", subject=subject.whole, attribute=" ".join(["have", *noun[:1]]), values=got, single=bool(noun) and len(got) == 1)
+        return Slot(
+            rule="has_number",
+            subject=subject.whole,
+            attribute=" ".join(["have", *noun[:1]]),
+            values=got,
+            single=bool(noun) and len(got) == 1,
+        )
     return Slot(rule="has", subject=subject.whole, attribute="have", values=got)
 
 
@@ -261,7 +291,13 @@ def _role(text: str, clause: Clause) -> Slot | None:
     what = phrase(_until_sign(clause.rest))
     if not what.head or clause.rest[0].low in ("a", "an", "some"):
         return None
-    return Slot(rule="role", subject=what.whole, attribute=lexicon.ROLES[clause.verb], values=(text[clause.subject[0].start : clause.subject[-1].end],), single=not what.plural)
+    return Slot(
+        rule="role",
+        subject=what.whole,
+        attribute=lexicon.ROLES[clause.verb],
+        values=(text[clause.subject[0].start : clause.subject[-1].end],),
+        single=not what.plural,
+    )
 
 
 def _handed(text: str, clause: Clause, subject: Phrase) -> Slot | None:
@@ -276,10 +312,18 @@ def _handed(text: str, clause: Clause, subject: Phrase) -> Slot | None:
             what = phrase(_until_sign(_until(rest[1:], ("from", "at"))))
             return Slot(rule="took_over", subject=what.slot[0], attribute=what.head, values=who, changed=True, single=True, old=old)
         what = phrase(_until_sign(_until(rest, ("from", "at", "in", "on"))))
-        return Slot(rule="took_over", subject=what.whole, attribute="owner", values=who, changed=True, single=True, old=old) if what.head else None
+        return (
+            Slot(rule="took_over", subject=what.whole, attribute="owner", values=who, changed=True, single=True, old=old)
+            if what.head
+            else None
+        )
     what = subject if clause.passive else phrase(_until(rest, ("to",)))
     got = tuple(v for v in [_behind(text, rest, "to")] if v)
-    return Slot(rule="handed_over", subject=what.whole, attribute="owner", values=got, changed=True, single=True) if got and what.head else None
+    return (
+        Slot(rule="handed_over", subject=what.whole, attribute="owner", values=got, changed=True, single=True)
+        if got and what.head
+        else None
+    )
 
 
 def _changed(text: str, clause: Clause, subject: Phrase) -> Slot | None:
@@ -299,13 +343,15 @@ def _changed(text: str, clause: Clause, subject: Phrase) -> Slot | None:
         return Slot(rule="changed", values=(new,), changed=True, old=old)
     typed = _typed(what.whole, (new,))
     if typed is not None:
-        return replace(typed, changed=True, old=old)
+        return typed._replace(changed=True, old=old)
     if clause.verb == "rename":
         return Slot(rule="renamed", subject=what.whole, attribute="name", values=(new,), single=True, changed=True, old=old)
     if clause.verb in ("move", "relocate", "transfer"):
         return Slot(rule="changed", subject=what.whole, attribute="where", values=(new,), single=not what.plural, changed=True, old=old)
     owner, head = what.slot
-    return Slot(rule="changed", subject=owner, attribute=head, values=(new,), single=shape(new) not in ("words", "name"), changed=True, old=old)
+    return Slot(
+        rule="changed", subject=owner, attribute=head, values=(new,), single=shape(new) not in ("words", "name"), changed=True, old=old
+    )
 
 
 def _verb(text: str, clause: Clause, subject: Phrase) -> Slot | None:
@@ -330,11 +376,17 @@ def _verb(text: str, clause: Clause, subject: Phrase) -> Slot | None:
     attribute = VERB_ATTRIBUTES.get((clause.verb, preposition))
     if attribute is not None and not (attribute == "name" and not clause.passive):
         got = tuple(v.split(" ", 1)[1] if attribute == "port" and v.lower().startswith("port ") else v for v in got)
-        return Slot(rule="verb", subject=owner, attribute=attribute, values=got, single=attribute in ONE and len(got) == 1 and present and not _several(subject))
+        return Slot(
+            rule="verb",
+            subject=owner,
+            attribute=attribute,
+            values=got,
+            single=attribute in ONE and len(got) == 1 and present and not _several(subject),
+        )
     typed = _typed(owner, got) if present else None
     if typed is not None:
-        return replace(typed, attribute=f"{verb} {typed.attribute}" if typed.attribute == "when" else typed.attribute)
-    return _plain(replace(clause, verb=verb), subject, got=got, preposition=preposition)
+        return typed._replace(attribute=f"{verb} {typed.attribute}" if typed.attribute == "when" else typed.attribute)
+    return _plain(clause._replace(verb=verb), subject, got=got, preposition=preposition)
 
 
 def _job(text: str, rest: Sequence[Word], subject: Phrase) -> Slot | None:
@@ -354,8 +406,21 @@ def _plain(clause: Clause, subject: Phrase, *, got: tuple[str, ...], preposition
         of = phrases.plain(parts[1].split())
     attribute = " ".join(filter(None, [clause.verb, preposition, *of]))
     thing = not subject.pronoun or bool(of)
-    single = not clause.past and not clause.passive and len(got) == 1 and (measure or clause.verb in ONE_VERBS) and thing and not _several(subject)
-    return Slot(rule="verb", subject=subject.whole, attribute=attribute, values=got, single=single and (measure or bool(preposition) and shape(got[0]) != "words"))
+    single = (
+        not clause.past
+        and not clause.passive
+        and len(got) == 1
+        and (measure or clause.verb in ONE_VERBS)
+        and thing
+        and not _several(subject)
+    )
+    return Slot(
+        rule="verb",
+        subject=subject.whole,
+        attribute=attribute,
+        values=got,
+        single=single and (measure or bool(preposition) and shape(got[0]) != "words"),
+    )
 
 
 def _several(subject: Phrase) -> bool:
@@ -382,7 +447,14 @@ def _until(found: Sequence[Word], stops: Sequence[str]) -> list[Word]:
 def _until_sign(found: Sequence[Word]) -> list[Word]:
     got: list[Word] = []
     for word in found:
-        if got and word.sign or (got and word.low in ("these", "now", "since", "because", "so", "and", "but", "until", "this", "today", "instead", "too", "when")):
+        if (
+            got
+            and word.sign
+            or (
+                got
+                and word.low in ("these", "now", "since", "because", "so", "and", "but", "until", "this", "today", "instead", "too", "when")
+            )
+        ):
             break
         got.append(word)
     return got
@@ -394,6 +466,13 @@ def _behind(text: str, found: Sequence[Word], preposition: str) -> str:
         if i and word.sign in (";", ":"):
             return ""
         if word.low == preposition:
+            if preposition == "to" and i + 1 < len(found) and _infinitive(found[i + 1]):
+                return ""
             got = phrases.values(text, found[i + 1 :])
             return got[0] if got else ""
     return ""
+
+
+def _infinitive(word: Word) -> bool:
+    verb = lexicon.VERBS.get(word.low)
+    return verb is not None and "base" in verb.forms and not word.capital

@@ -6,12 +6,17 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from mnemon.memory.statements import Grain, When
 
-MONTHS = {name: n for n, full in enumerate("january february march april may june july august september october november december".split(), 1) for name in (full, full[:3])}
+MONTHS = {
+    name: n
+    for n, full in enumerate("january february march april may june july august september october november december".split(), 1)
+    for name in (full, full[:3])
+}
 MONTHS["sept"] = 9
 DAYS = {name: n for n, name in enumerate("monday tuesday wednesday thursday friday saturday sunday".split())}
 SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
@@ -35,18 +40,18 @@ TIME = re.compile(
     rf"(?:on|until|by|since|from|this\s+coming)\s+(?P<on_day>{DAY})\b(?!s)|"
     r"(?P<count>\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|a\s+couple\s+of|a\s+few)\s+(?P<ago_unit>day|week|month|year)s?\s+ago\b|"
     r"in\s+(?P<in_count>\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|a\s+couple\s+of|a\s+few)\s+(?P<in_unit>day|week|month|year)s?(?:'\s+time)?\b)",
-    re.IGNORECASE,
 )
-HINT = re.compile(
-    r"\d|day|\b(?:last|next|this|ago|q[1-4]|spring|summer|autumn|fall|winter|tomorrow|tonight|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)", re.IGNORECASE
+HINTS = frozenset(
+    "last next this past ago yesterday today tonight tomorrow spring summer autumn fall winter q1 q2 q3 q4 day days week weeks month months year years".split()
 )
+HINTS |= MONTHS.keys() | DAYS.keys()
 
 
-def happened(text: str, *, said_at: float, zone: ZoneInfo, past: bool) -> When | None:
+def happened(text: str, lows: frozenset[str], *, said_at: float, zone: ZoneInfo, past: bool) -> When | None:
     """The first time that a sentence names, or nothing; `past` says how it is told."""
-    if not HINT.search(text):
+    if not lows & HINTS and not any(c.isdigit() for c in text):
         return None
-    found = TIME.search(text)
+    found = TIME.search(text.lower())
     if found is None:
         return None
     today = datetime.fromtimestamp(said_at, zone).date()
@@ -60,6 +65,7 @@ def happened(text: str, *, said_at: float, zone: ZoneInfo, past: bool) -> When |
     return When(start=_instant(start, zone), end=_instant(end, zone), grain=grain)
 
 
+@lru_cache(maxsize=64)
 def zone_named(name: str) -> ZoneInfo:
     """The time zone of this name; UTC where there is none of it."""
     try:
@@ -76,7 +82,7 @@ Span = tuple[date, date, Grain]
 
 
 def resolve(found: re.Match[str], today: date, *, past: bool) -> Span | None:
-    got = {name: value.lower() for name, value in found.groupdict().items() if value}
+    got = {name: value for name, value in found.groupdict().items() if value}
     if "iso" in got:
         return _days(date.fromisoformat(got["iso"]))
     if "dm_day" in got:
@@ -99,7 +105,9 @@ def resolve(found: re.Match[str], today: date, *, past: bool) -> Span | None:
 def _relative(got: dict[str, str], today: date) -> Span | None:
     if "the_day" in got:
         words = " ".join(got["the_day"].split())
-        shift = {"the day before yesterday": -2, "yesterday": -1, "last night": -1, "tomorrow": 1, "the day after tomorrow": 2}.get(words, 0)
+        shift = {"the day before yesterday": -2, "yesterday": -1, "last night": -1, "tomorrow": 1, "the day after tomorrow": 2}.get(
+            words, 0
+        )
         return _days(today + timedelta(days=shift))
     if "unit" in got:
         return _unit(got["unit"], {"last": -1, "past": -1, "this": 0, "next": 1}[got["which"]], today)
@@ -151,7 +159,7 @@ def _named_month(found: re.Match[str], got: dict[str, str], today: date, *, past
     month = _month_number(got["month"])
     if "m_year" in got:
         return _month(int(got["m_year"]), month)
-    first = found.group().split()[0].lower()
+    first = found.group().split()[0]
     back = first in ("since", "last") or (past and first not in ("until", "till", "by", "next"))
     if back:
         return _month(today.year if month <= today.month else today.year - 1, month)
@@ -185,7 +193,11 @@ def _unit(unit: str, shift: int, today: date) -> Span:
         return _days(today + timedelta(days=shift))
     if unit in ("week", "weekend"):
         monday = today - timedelta(days=today.weekday()) + timedelta(weeks=shift)
-        return (monday, monday + timedelta(days=7), "week") if unit == "week" else (monday + timedelta(days=5), monday + timedelta(days=7), "week")
+        return (
+            (monday, monday + timedelta(days=7), "week")
+            if unit == "week"
+            else (monday + timedelta(days=5), monday + timedelta(days=7), "week")
+        )
     if unit == "month":
         index = today.year * 12 + today.month - 1 + shift
         return _month(index // 12, index % 12 + 1)

@@ -1,0 +1,132 @@
+"""One sentence, read once: its words, its cue, its reason, its main clause and the slot that fills."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mnemon.memory import words
+from mnemon.memory.distil import causes, clauses, cues, lexicon, phrases, refusals, slots
+from mnemon.memory.distil.clauses import Clause, Word
+
+MOST_TERMS = 40
+LEAD_IN = re.compile(
+    r"(?:(?:[#*•>\s-]*(?:side\s?note|note(?:\s+(?:from|to|for)\s+\w+(?:\s+\w+)?)?|n\.?b\.?|p\.?s\.?|reminder(?:\s+to\s+self)?|fyi|heads[- ]?up|memo"
+    r"|for\s+the\s+record|just\s+so\s+you\s+know|quick\s+(?:one|note|update)|update|correction|change\s+of\s+(?:plans?|heart)(?:\s+(?:on|for)\s+[\w\s]{1,30})?"
+    r"|decision(?:\s+from\s+[\w'’\s]{1,30})?|we\s+talked\s+it\s+over|keep\s+in\s+mind(?:\s+for\s+\w+)?|remember|so\s+much\s+for\s+[\w\s]{1,30}"
+    r"|typo|(?:sorry,\s+)?wrong\s+\w+|sorry|wait|no|yes|well|okay|ok|so|oh|also|and|but|btw|by\s+the\s+way|actually|anyway|unrelated(?:\s+to\s+[\w\s]{1,20})?"
+    r"|then|later|next|as\s+(?:i|we)\s+(?:said|mentioned)(?:\s+\w+)?|as\s+you\s+know|in\s+short|in\s+the\s+end|after\s+the\s+\w+|these\s+days|nowadays|now"
+    r"|from\s+(?:now|today)(?:\s+on)?|as\s+of\s+(?:today|now)|until\s+now|i\s+(?:misread|misspoke|miscounted|mixed|got|confused|was\s+wrong|misheard|mistyped)\b[^,:;]{0,40}"
+    r"|(?:it\s+)?turned\s+out(?:\s+that)?)\s*(?:[,:;–—-]|\.\s|(?<=days)|(?<=today)|(?<=now)|(?<=\son)|(?<=out)|(?<=that)|(?<=way)|(?<=fyi))\s*))+",
+)
+TIME_LEAD = re.compile(
+    r"(?:(?:on|in|since|until|by|from|at|during|after|before)\s+[^,]{2,30},\s+|(?:yesterday|today|tonight|tomorrow|(?:last|next|this|every|each)\s+\w+"
+    r"|(?:since|in|on|from)\s+(?:\d{1,2}\s+)?(?:\w+day|\w+uary|march|april|may|june|july|august|\w+ember|october|spring|summer|autumn|winter|\d{4}|q[1-4]))\s*,?\s+"
+    r"(?=(?:i|we|i'm|we're|i've|we've|my|our|the)\b))",
+)
+FOR_TOPIC = re.compile(r"(?:for|on|at|in)\s+(?:the\s+|my\s+|our\s+)?[\w-]+\s+(?=(?:i|we|i'm|we're)\b)")
+CALL_ME = re.compile(
+    r"(?:please\s+|just\s+|you\s+can\s+)*\bcall\s+me\s+(?P<name>[^\s,.;!?]+(?:\s+[A-Z][^\s,.;!?]*)?)|\bi\s+go\s+by\s+(?P<by>[^\s,.;!?]+)",
+    re.IGNORECASE,
+)
+SPLIT = re.compile(r"(?:;\s+|,?\s+(?:and|but)\s+)(?=(?:i|we|my|our|the|he|she)\b|i['’]m\b|we['’]re\b)")
+INNER = re.compile(r"[-'’./&@:+,_%]")
+GENERIC = frozenset(s for w in lexicon.GENERIC for s in words.normal(w))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What was understood of a sentence. `words` are those of its main part, `low` and `lows` the text and all its words in
+    small letters; `refused` names the rule if its form alone shows that it is no statement.
+    """
+
+    text: str
+    low: str
+    words: Sequence[Word]
+    lows: frozenset[str]
+    refused: str = ""
+    cue: cues.Found = cues.NOTHING
+    cause: causes.Cause | None = None
+    clause: Clause | None = None
+    slot: slots.Slot | None = None
+    terms: tuple[str, ...] = ()
+
+
+def read(text: str) -> Reading:
+    """Read a sentence; what is refused for its form alone is not read any further."""
+    found = clauses.tokens(text)
+    lows = frozenset([w.low for w in found])
+    low = text.lower()
+    if len(low) != len(text):  # a letter of another script that grows when it is made small
+        low = text
+    lead = LEAD_IN.match(low)
+    at = lead.end() if lead and lead.end() < len(text) else 0
+    if refused := refusals.rule_for(low, low[at:], lows):
+        return Reading(text=text, low=low, words=found, lows=lows, refused=refused)
+    cue = cues.cue_of(text, low, lows)
+    cause = causes.cause_of(text[at:], low[at:], lows)
+    if cause and cause.late and cue.cue != "correction":
+        cue = cues.NOTHING
+    start, end = _main(text, low, at, cause)
+    inner = found if end - start == len(text) else [w for w in found if start <= w.start and w.end <= end]
+    clause, slot = slots.best(text, inner)
+    slot = _named(text, lows) or slot
+    verb = clause.verb if clause and clause.subject else ""
+    return Reading(
+        text=text, low=low, words=inner, lows=lows, cue=cue, cause=cause, clause=clause, slot=slot, terms=terms(found, verb=verb)
+    )
+
+
+def _main(text: str, low: str, at: int, cause: causes.Cause | None) -> tuple[int, int]:
+    """Where the main clause stands: the effect if a reason is given, the reason if its effect is only named; leads left out."""
+    start, end = at, len(text)
+    if cause is not None:
+        main = cause.cause if cause.late else cause.effect
+        start = text.find(main, at)
+        end = start + len(main)
+    for lead in (LEAD_IN, TIME_LEAD, LEAD_IN, FOR_TOPIC):
+        found = lead.match(low, start, end)
+        if found and found.end() < end:
+            start = found.end()
+    return start, end
+
+
+def _named(text: str, lows: frozenset[str]) -> slots.Slot | None:
+    """Call me Bo."""
+    if not lows & {"call", "go"}:
+        return None
+    found = CALL_ME.search(text)
+    return (
+        slots.Slot(rule="call_me", subject=phrases.USER, attribute="name", values=(found["name"] or found["by"],), single=True)
+        if found
+        else None
+    )
+
+
+def apart(reading: Reading) -> list[tuple[int, Reading]]:
+    """The clauses of a sentence with their places, each read by itself."""
+    if not reading.lows & {"and", "but"} and ";" not in reading.text:
+        return []
+    cuts = [0]
+    for found in SPLIT.finditer(reading.low):
+        cuts += found.span()
+    if len(cuts) == 1:
+        return []
+    cuts.append(len(reading.text))
+    return [(start, read(reading.text[start:end])) for start, end in zip(cuts[::2], cuts[1::2], strict=True) if start < end]
+
+
+def terms(found: Sequence[Word], *, verb: str = "") -> tuple[str, ...]:
+    """The content words of a sentence, numbers whole; its verb is left out, and so are words that any sentence may have."""
+    got: dict[str, None] = {}
+    for word in found:
+        low = word.low
+        if low.isalpha():
+            if not (verb and low in lexicon.VERBS and lexicon.VERBS[low].lemma == verb):
+                got.update((stem, None) for stem in words.normal(low) if stem not in GENERIC)
+        elif any(c.isdigit() for c in low):
+            got[low] = None
+        else:
+            got.update((stem, None) for part in INNER.split(low) for stem in words.normal(part) if stem not in GENERIC)
+    return tuple(got)[:MOST_TERMS]

@@ -1,0 +1,178 @@
+"""Is a sentence worth keeping, and as what? Small talk has no name, number, relation, deed, taste, standing wish or change in it."""
+
+from __future__ import annotations
+
+import re
+
+from mnemon.memory import words
+from mnemon.memory.distil import lexicon, phrases, refusals
+from mnemon.memory.distil.clauses import Clause
+from mnemon.memory.distil.readings import Reading
+from mnemon.memory.statements import Kind
+
+STANDING = re.compile(
+    r"\b(?:always|never|every|each|from\s+now\s+on|from\s+today|in\s+(?:the\s+)?future|only|any\s?more|whenever|by\s+default|at\s+all\s+times)\b"
+)
+COMMITTED = re.compile(
+    r"\b(?:decided?|agreed|chose|chosen|settled|committed|opted|resolved|signed|approved|(?:we|i)(?:['’]ll|\s+will)\s+never|(?:gone|went|going)\s+with|stay(?:s|ing)?\s+(?:on|as|with|put)"
+    r"|stick(?:ing)?\s+with|no\s+discussion|decision)\b|\bstays[.!]?$",
+)
+COMMITTING = frozenset(
+    "decide decided agreed chose chosen settled committed opted resolved signed approved never gone went going stay stays staying stick sticking discussion decision".split()
+)
+PLANNED = re.compile(r"\b(?:will|going\s+to|plan(?:s|ning)?\s+to|booked|about\s+to|scheduled)\b|['’]ll\b")
+TASTE = re.compile(r"\b(?:favou?rite|rather\s+\w+\s+[\w\s]{1,30}than|can(?:['’]t|not)\s+stand|prefer|not\s+for\s+(?:me|us))\b")
+TASTES = frozenset("favourite favorite rather stand prefer not".split())
+NOT = re.compile(r"\b(?:not|never|no)\b|n['’]t\b")
+NO_MORE = re.compile(r"\b(?:can(?:['’]t|not)\s+stand|no\s+longer|nothing\s+of|no\s+(?:plans?|more|upgrade|\w+\s+for\s+(?:me|us)))\b")
+AIMLESS = re.compile(r"(?:while|before|when)\s[^,]*[.!]?$|quick\s+(?:one|question)\b|(?:one|two|three|a\s+few)\s+(?:more\s+)?things?\b")
+RELATION = re.compile(r"\b(?:my|our)\s+(?:(?:other|new|old|own|little|big|youngest|eldest)\s+)?(\w+)")
+LASTING = frozenset(
+    "allergic intolerant married engaged divorced widowed responsible based born vegetarian vegan diabetic pregnant retired related afraid addicted fluent"
+    " interested committed employed enrolled registered insured scared terrified obsessed good bad opposed used".split()
+)
+ADVICE = re.compile(r"\byou\s+(?:should|could|can|might|may|need|must|have\s+to|ought)\b")
+VOCATIVE = re.compile(r"(?:^|,)\s*(?:[a-z]+\s+)?[A-Z][a-z]+\s*[!.]*$|^(?:\w+,?\s+){1,2}[A-Z][a-z]+\s*[,!]")
+TRAVELS = frozenset("go fly move travel visit take spend leave".split())
+CHATTY = frozenset(
+    "think guess know see need hope wonder mean feel understand agree try look talk ask say tell wait bet suppose notice realise realize remember"
+    " forget worry hear find want wish thank appreciate apologise apologize promise get let make come go do be seem sound continue".split()
+)
+TALK = frozenset(
+    s
+    for w in (
+        "coffee lunch break breakfast dinner nap sleep meeting meetings question answer joke traffic weather rain morning evening night day week"
+        " weekend moment second minute message reply explanation output response link chat conversation today help thanks track time typo"
+        " delivery sun snow wind news fun luck idea point mind found again".split()
+    )
+    for s in words.normal(w)
+)
+
+
+def nothing_in(reading: Reading) -> str:
+    """The rule by which a sentence that says nothing to keep is refused."""
+    if refusals.GREETING.match(reading.low) or refusals.PASSING.match(reading.low):
+        return "small_talk"
+    return "request" if _task(reading) else "nothing_to_keep"
+
+
+def kind_of(reading: Reading) -> Kind:
+    clause, text = reading.clause, reading.low
+    if clause is not None and clause.subject and clause.verb in lexicon.TASTES and phrases.phrase(clause.subject).whole == phrases.USER:
+        return "preference"
+    if reading.lows & TASTES and not (clause is not None and clause.past) and TASTE.search(text):
+        return "preference"
+    if clause is not None and clause.command:
+        return "instruction"
+    if reading.lows & COMMITTING and COMMITTED.search(text):
+        return "decision"
+    if (
+        clause is not None
+        and (clause.modal in ("will", "won't", "shall") or clause.going)
+        and (clause.verb in TRAVELS or PLANNED.search(text))
+    ):
+        return "plan"
+    if clause is not None and clause.past and clause.verb not in ("be", "have", "like"):
+        return "event"
+    return "fact"
+
+
+def negated(reading: Reading) -> bool:
+    """Does the sentence deny what it speaks of?"""
+    if reading.clause is not None and reading.clause.negated:
+        return True
+    pattern = NOT if reading.clause is not None and reading.clause.command else NO_MORE
+    return bool(pattern.search(reading.low))
+
+
+def keeping(reading: Reading) -> bool:
+    """Is there anything in it that would be missed?"""
+    slot, clause, text = reading.slot, reading.clause, reading.low
+    content = [t for t in reading.terms if t not in TALK]
+    if not content and clause is not None and clause.subject:
+        content = [s for s in words.normal(clause.verb) if s not in TALK]
+    if not content or text.endswith(":") or AIMLESS.match(text) or _to_the_listener(reading) or (reading.cue.cue == "none" and _task(reading)):
+        return False
+    kind = kind_of(reading)
+    if kind == "instruction":
+        return bool(STANDING.search(text)) or reading.cue.cue != "none" or anchored(reading) or (slot is not None and slot.rule == "call_me")
+    if slot is not None and slot.subject and any(phrases.shape(v) != "words" for v in slot.values):
+        return True
+    if reading.cause is not None and len(content) > 2:
+        return True
+    greeting = bool(refusals.GREETING.match(text))
+    if clause is None:
+        return anchored(reading) and len(content) > 1 and not greeting and (":" in text or _digits(text))
+    passing = bool(refusals.PASSING.match(text)) and not _digits(text)
+    if passing:
+        return False
+    if reading.cue.cue in ("correction", "reversal", "update"):
+        return True
+    if greeting and len(content) < 3:
+        return False
+    if kind in ("decision", "plan", "preference") and (len(content) > 1 or kind == "preference"):
+        return _meant(reading, kind)
+    return _told(reading, content) or anchored(reading)
+
+
+def _to_the_listener(reading: Reading) -> bool:
+    """You are doing a great job: nothing about the speaker."""
+    clause = reading.clause
+    return (clause is not None and bool(clause.subject) and clause.subject[0].low in ("you", "your")) or bool("you" in reading.lows and ADVICE.search(reading.low))
+
+
+def _meant(reading: Reading, kind: Kind) -> bool:
+    """A decision and a taste, yes; of what one will do next or wants to do, only what has a name, a number or a relation in it."""
+    clause = reading.clause
+    own = clause is not None and bool(clause.subject) and phrases.phrase(clause.subject).whole == phrases.USER
+    wanted = clause is not None and clause.verb == "want" and bool(clause.rest) and clause.rest[0].low in ("to", "you")
+    if wanted or (kind == "plan" and own):
+        return anchored(reading) or (clause is not None and clause.negated)
+    return True
+
+
+def _task(reading: Reading) -> bool:
+    """Something to be done here and now."""
+    i = 0
+    found = reading.words
+    while i < len(found) and found[i].low in ("please", "pls", "kindly", "just", "now", "then"):
+        i += 1
+    return i < len(found) and found[i].low in lexicon.TASKS and not STANDING.search(reading.low)
+
+
+def _digits(text: str) -> bool:
+    return any(c.isdigit() for c in text)
+
+
+def anchored(reading: Reading) -> bool:
+    """Does it hold a name, a number or a relation of the speaker's? Not the name that somebody is called by: "Great, Ann!"."""
+    if _digits(reading.low):
+        return True
+    if any(w.capital and w.low != "i" for w in reading.words[1:]) and not VOCATIVE.search(reading.text):
+        return True
+    return bool(reading.lows & lexicon.MINE) and any(m[1] not in lexicon.PASSING for m in RELATION.finditer(reading.low))
+
+
+def _told(reading: Reading, content: list[str]) -> bool:
+    """Does the speaker tell something about themselves, or of a deed?"""
+    clause, slot = reading.clause, reading.slot
+    if clause is None:
+        return False
+    subject = phrases.phrase(clause.subject)
+    if not clause.subject or subject.whole == phrases.USER:
+        return _told_of_self(reading, clause, content)
+    if subject.pronoun:
+        return False
+    placed = slot is not None and bool(slot.values) and " " in slot.attribute and not clause.past and len(content) > 2
+    return placed or (subject.definite and (clause.verb in lexicon.DEEDS or clause.going))
+
+
+def _told_of_self(reading: Reading, clause: Clause, content: list[str]) -> bool:
+    slot = reading.slot
+    if clause.verb == "be":
+        return bool(reading.lows & LASTING)
+    if clause.verb in lexicon.TASTES or clause.verb in lexicon.DEEDS:
+        return slot is not None and (bool(slot.values) or clause.verb in lexicon.DEEDS)
+    phrasal = slot is not None and bool(slot.values) and " " in slot.attribute and not slot.attribute.endswith(" to")
+    talk = clause.verb in CHATTY and not phrasal and not (clause.going and clause.verb not in ("try", "have", "look", "feel", "think", "need", "go", "get"))
+    return bool(clause.subject) and not talk and not clause.modal and bool(content)
