@@ -118,6 +118,10 @@ class StateLine:
     text: str
     score: float
 
+    def __hash__(self) -> int:
+        """Cheaper than all fields: rendered states are kept by their lines."""
+        return hash(self.text)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalled:

@@ -17,6 +17,22 @@ T = TypeVar("T")
 Row = Mapping[str, Any]
 
 
+class Leases(Protocol):
+    """Leases of one tenant. A token names the turn that holds one."""
+
+    def take(self, name: str, token: str) -> bool:
+        """Try to become the one writer; False if a living process is. What the last writer wrote is seen from here on."""
+        ...
+
+    def give_up(self, name: str, token: str) -> None:
+        """Release, if it is still ours."""
+        ...
+
+    def end(self, name: str, token: str) -> None:
+        """Release as part of a commit. Raises `LeaseLost` if somebody else holds it by now: then nothing may be written."""
+        ...
+
+
 class Tx(Protocol):
     """An open transaction. Statements are called by their name in `sql/queries.sql`; parameters are keywords."""
 
@@ -34,6 +50,10 @@ class Tx(Protocol):
 
     def all(self, name: str, /, **params: Any) -> list[Row]:
         """Every row, in the statement's order."""
+        ...
+
+    def leases(self, tenant: str) -> Leases:
+        """The leases of a tenant's sessions."""
         ...
 
     def alive(self, owner: int) -> bool:
@@ -85,6 +105,22 @@ class Driver(Protocol):
 
     async def read(self, work: Callable[[Tx], T]) -> T:
         """Run `work` on a snapshot. It must not write."""
+        ...
+
+    async def glance(self, work: Callable[[Tx], T]) -> T:
+        """The same for work that is short: it may run at once, on the event loop, where that is cheaper than another thread."""
+        ...
+
+    async def begin(self, work: Callable[[Tx], T], *, writes: bool) -> T:
+        """Run the beginning of a turn: it takes a lease, and `writes` says that it does more. Not durable: the process's end undoes it."""
+        ...
+
+    def enter(self, token: str) -> None:
+        """A turn of this name runs in this process from now on."""
+        ...
+
+    def leave(self, token: str) -> None:
+        """It has ended; a lease that it still holds is free."""
         ...
 
     async def write(self, work: Callable[[Tx], T], *, durable: bool = True) -> T:

@@ -8,6 +8,7 @@ messages, preceded by those of lower position that had not been moved away befor
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -79,6 +80,7 @@ def columns(message: StoredMessage) -> dict[str, Any]:
     }
 
 
+@lru_cache(maxsize=256)  # it changes only when a session is compressed, and is read at every turn
 def lines(text: str) -> tuple[StateLine, ...]:
     return tuple(msgspec.json.decode(text, type=list[StateLine])) if text != "[]" else ()
 

@@ -20,6 +20,7 @@ from psycopg.rows import dict_row
 
 from mnemon.core import errors
 from mnemon.store import base, migrate
+from mnemon.store.leases import RowLeases
 
 T = TypeVar("T")
 
@@ -34,10 +35,11 @@ MIGRATION_LOCK = 7_236_431  # any number, the same in every process: two servers
 class PostgresTx:
     """A transaction on one connection."""
 
-    def __init__(self, connection: psycopg.Connection[dict[str, Any]], statements: Mapping[str, str]) -> None:
+    def __init__(self, connection: psycopg.Connection[dict[str, Any]], driver: Postgres) -> None:
         self.connection = connection
         self.cursor = connection.cursor()
-        self.statements = statements
+        self.driver = driver
+        self.statements = driver.statements
 
     def run(self, name: str, /, **params: Any) -> int:
         return self._execute(name, params).rowcount
@@ -50,6 +52,9 @@ class PostgresTx:
 
     def all(self, name: str, /, **params: Any) -> list[base.Row]:
         return list(self._execute(name, params).fetchall())
+
+    def leases(self, tenant: str) -> RowLeases:
+        return RowLeases(self, tenant, owner=self.driver.owner, running=self.driver.running)
 
     def alive(self, owner: int) -> bool:
         """A living process holds the lock of its number."""
@@ -83,6 +88,7 @@ class Postgres:
         self.threads: ThreadPoolExecutor | None = None
         self.local = threading.local()
         self.opened: list[psycopg.Connection[dict[str, Any]]] = []
+        self.running: set[str] = set()
         self.stamps: dict[str, int] = {}
         self.connects = 0
         self.listener: threading.Thread | None = None
@@ -105,7 +111,7 @@ class Postgres:
         with psycopg.connect(self.url, connect_timeout=CONNECT_SECONDS, row_factory=dict_row) as connection, connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
             plain = connection.cursor(row_factory=psycopg.rows.tuple_row)
-            migrate.apply(PostgresTx(connection, self.statements), "postgres", plain.execute)
+            migrate.apply(PostgresTx(connection, self), "postgres", plain.execute)
 
     async def close(self) -> None:
         self.closing.set()
@@ -123,6 +129,18 @@ class Postgres:
 
     async def read(self, work: Callable[[base.Tx], T]) -> T:
         return await self._submit(work, "read")
+
+    glance = read
+
+    async def begin(self, work: Callable[[base.Tx], T], *, writes: bool) -> T:
+        return await self.write(work, durable=False)
+
+    def enter(self, token: str) -> None:
+        """Before the database knows it, so that no other turn of this process takes it for a dead one's."""
+        self.running.add(token)
+
+    def leave(self, token: str) -> None:
+        self.running.discard(token)
 
     async def write(self, work: Callable[[base.Tx], T], *, durable: bool = True) -> T:
         return await self._submit(work, "durable" if durable else "relaxed")
@@ -155,7 +173,7 @@ class Postgres:
                 raise errors.Unavailable("the database cannot be reached") from error
             self.opened = [c for c in self.opened if not c.closed]
             self.opened.append(connection)
-            tx = self.local.tx = PostgresTx(connection, self.statements)
+            tx = self.local.tx = PostgresTx(connection, self)
         return tx
 
     def stamp(self, topic: str) -> int:

@@ -17,12 +17,12 @@ from mnemon.core import errors, ids
 from mnemon.core.records import Effective, Json, Message, Prompt, StoredMessage
 from mnemon.store.base import Tx
 from mnemon.store.idempotency import Record, Records
-from mnemon.store.leases import Leases
 from mnemon.turn import commit, elsewhere, reply
 from mnemon.turn.parts import Parts
 from mnemon.turn.prompt import COUNTED_IN_A_THREAD, prompt_for
 from mnemon.turn.resolve import Begun
 from mnemon.turn.running import Outcome, Running, Wire
+from mnemon.turn.tails import Version
 
 log = logging.getLogger("mnemon.turn")
 
@@ -116,6 +116,7 @@ class Answer:
             result = commit.Result(
                 begun=begun,
                 messages=messages,
+                rows=commit.hashed(messages, begun.chain),
                 plans=await self._plans(messages),
                 usage=outcome.usage,
                 effective=outcome.effective,
@@ -127,8 +128,17 @@ class Answer:
             learned = await to_its_end(self.parts.driver.write(lambda tx: commit.commit(tx, result, memory)))
             if learned:
                 memory.committed(*learned)
+                self._keep_tail(result, learned[0].lineage)
         running.effective = outcome.effective
         running.finish(frames, body)
+
+    def _keep_tail(self, result: commit.Result, lineage: int) -> None:
+        """The next turn of this conversation will want the transcript as it is now."""
+        begun = self.begun
+        upto = result.compaction.upto if result.compaction else begun.compacted_to
+        branches = (begun.lineage.branches if begun.lineage else 0) + (begun.cut is not None)
+        live = [m for m in (*begun.history, *result.messages) if m.position > upto]
+        self.parts.tails.keep(lineage, Version(chain=result.rows[-1][2], compacted_to=upto, branches=branches), live)
 
     async def _plans(self, messages: tuple[StoredMessage, ...]) -> list[Any]:
         said = [m.message for m in messages]
@@ -196,7 +206,7 @@ class Answer:
 
         def undo(tx: Tx) -> None:
             if begun.lease is not None:
-                Leases(tx, request.tenant).give_up(begun.lease, begun.token)
+                tx.leases(request.tenant).give_up(begun.lease, begun.token)
             if request.idempotency:
                 Records(tx, request.tenant).give_up(request.idempotency, owner=self.parts.driver.owner)
 

@@ -11,7 +11,6 @@ from mnemon.core.records import Effective, Json, Lineage, StoredMessage, chained
 from mnemon.memory.base import Learned, Memory
 from mnemon.store.base import Tx
 from mnemon.store.idempotency import Record, Records
-from mnemon.store.leases import Leases
 from mnemon.store.messages import Messages, lines_json
 from mnemon.store.receipts import Receipts
 from mnemon.store.sessions import NewSession, Sessions, Usage
@@ -25,6 +24,7 @@ class Result:
 
     begun: Begun
     messages: tuple[StoredMessage, ...]
+    rows: list[tuple[StoredMessage, bytes, bytes]]
     plans: Sequence[Any]
     usage: Json
     effective: Effective
@@ -39,11 +39,10 @@ def commit(tx: Tx, result: Result, memory: Memory) -> tuple[Learned, int] | None
     begun, request = result.begun, result.begun.request
     lineage_id = learned = None
     if begun.lease is not None:
-        Leases(tx, request.tenant).end(begun.lease, begun.token)
-        rows = hashed(result)
-        lineage = prepared(tx, result, chain=rows[-1][2])
+        tx.leases(request.tenant).end(begun.lease, begun.token)
+        lineage = prepared(tx, result, chain=result.rows[-1][2])
         lineage_id = lineage.id
-        Messages(tx, request.tenant, lineage.id).add(rows)
+        Messages(tx, request.tenant, lineage.id).add(result.rows)
         learned = learn(tx, result, lineage, memory)
         compress(tx, result, lineage)
         Receipts(tx, request.tenant).add(str(result.effective.receipt_id), lineage=lineage.id, body=result.receipt, at=result.at)
@@ -52,11 +51,10 @@ def commit(tx: Tx, result: Result, memory: Memory) -> tuple[Learned, int] | None
     return learned
 
 
-def hashed(result: Result) -> list[tuple[StoredMessage, bytes, bytes]]:
+def hashed(messages: Sequence[StoredMessage], chain: bytes) -> list[tuple[StoredMessage, bytes, bytes]]:
     """The turn's messages, each with its digest and that of the whole history up to it."""
-    chain = result.begun.chain
     rows = []
-    for message in result.messages:
+    for message in messages:
         digest = message.message.digest()
         chain = chained(chain, digest)
         rows.append((message, digest, chain))

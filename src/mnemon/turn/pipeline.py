@@ -78,7 +78,7 @@ class Turns:
 
     async def preview(self, request: TurnRequest) -> tuple[resolve.Begun, Prompt]:
         """What would be sent for this request: no model call, no write."""
-        begun = await self.parts.driver.read(lambda tx: resolve.look(tx, request))
+        begun = await self.parts.driver.read(lambda tx: resolve.look(tx, request, tails=self.parts.tails))
         return begun, await prompt_for(self.parts, begun)
 
     async def _guarded(self, request: TurnRequest, wire: Wire, running: Running) -> None:
@@ -119,7 +119,7 @@ class Turns:
 
     async def _turn(self, request: TurnRequest, wire: Wire, running: Running) -> None:
         token = ids.turn()
-        self.parts.leases.add(token)  # before the database knows it, so that no other turn of this process takes it for a dead one's
+        self.parts.driver.enter(token)
         try:
             found = await self._resolve(request, wire, running, token)
             if isinstance(found, Record):
@@ -129,7 +129,7 @@ class Turns:
             else:
                 await elsewhere.follow(self.parts.driver, request, running, clock=self.parts.clock)
         finally:
-            self.parts.leases.discard(token)
+            self.parts.driver.leave(token)
 
     async def _resolve(self, request: TurnRequest, wire: Wire, running: Running, token: str) -> resolve.Begun | resolve.Elsewhere | Record:
         """Wait until the session is ours, or the answer is known."""
@@ -140,8 +140,9 @@ class Turns:
             return resolve.look_stateless(request)
         wait = FIRST_WAIT
         while True:
-            found = await driver.write(
-                lambda tx: resolve.begin(tx, request, owner=driver.owner, token=token, ours=parts.leases, now=parts.clock()), durable=False
+            found = await driver.begin(
+                lambda tx: resolve.begin(tx, request, owner=driver.owner, token=token, tails=parts.tails, now=parts.clock()),
+                writes=request.idempotency is not None,
             )
             if not isinstance(found, resolve.Busy):
                 return found

@@ -6,17 +6,17 @@ turn fails, and neither outlives the process.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from mnemon.core import errors, ids
 from mnemon.core.records import Lineage, Message, StateLine, StoredMessage, TurnRequest
 from mnemon.store.base import Tx
 from mnemon.store.idempotency import Record, Records
-from mnemon.store.leases import Leases
 from mnemon.store.messages import Messages
 from mnemon.store.sessions import Sessions, missing
 from mnemon.turn import reconcile
+from mnemon.turn.tails import Tails
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class Begun:
     scopes: tuple[Place, ...] = ()
     state: tuple[StateLine, ...] = ()
     compacted_to: int = 0
-    history: list[StoredMessage] = field(default_factory=list)
+    history: Sequence[StoredMessage] = ()
     new: tuple[Message, ...] = ()
     chain: bytes = b""
     cut: int | None = None
@@ -64,9 +64,9 @@ class Elsewhere:
 Found = Begun | Busy | Elsewhere | Record
 
 
-def begin(tx: Tx, request: TurnRequest, *, owner: int, token: str, ours: Container[str], now: float) -> Found:
+def begin(tx: Tx, request: TurnRequest, *, owner: int, token: str, tails: Tails, now: float) -> Found:
     """Find the session and become its one writer."""
-    records = Records(tx, request.tenant)
+    records, leases = Records(tx, request.tenant), tx.leases(request.tenant)
     if request.idempotency:
         known = records.find(request.idempotency, now=now)
         if isinstance(known, Record):
@@ -79,15 +79,15 @@ def begin(tx: Tx, request: TurnRequest, *, owner: int, token: str, ours: Contain
             message = "the stream that Last-Event-ID names did not end and is gone; send the request without it to run the turn anew"
             raise errors.Conflict(message, code="stream_lost", param="Last-Event-ID")
     lease = None if request.stateless else lease_name(Sessions(tx, request.tenant), request)
-    if lease is not None and not Leases(tx, request.tenant).take(lease, owner=owner, token=token, ours=ours):
+    if lease is not None and not leases.take(lease, token):
         return Busy()
-    found = look(tx, request, token=token)  # behind the lease: what its last holder wrote is seen
+    found = look(tx, request, tails=tails, token=token)  # behind the lease: what its last holder wrote is seen
     if lease is not None and found.lease != lease:  # the key got its first session meanwhile
-        Leases(tx, request.tenant).give_up(lease, token)
+        leases.give_up(lease, token)
         return Busy()
     if request.idempotency and not records.begin(request.idempotency, owner=owner, now=now):
         if lease is not None:
-            Leases(tx, request.tenant).give_up(lease, token)
+            leases.give_up(lease, token)
         return Elsewhere()
     return found
 
@@ -101,7 +101,7 @@ def lease_name(sessions: Sessions, request: TurnRequest) -> str:
     return sessions.root_of(session_id) or session_id
 
 
-def look(tx: Tx, request: TurnRequest, *, token: str = "") -> Begun:
+def look(tx: Tx, request: TurnRequest, *, tails: Tails, token: str = "") -> Begun:
     """Everything `begin` does but taking the lease: reads only. Raises `NotFound` and `Conflict`."""
     if request.stateless:
         return look_stateless(request)
@@ -109,7 +109,7 @@ def look(tx: Tx, request: TurnRequest, *, token: str = "") -> Begun:
     lineage, lease = locate(sessions, request)
     if lineage is None:
         return first_turn(sessions, request, lease=lease, token=token)
-    return next_turn(tx, sessions, request, lineage=lineage, token=token)
+    return next_turn(tx, sessions, request, lineage=lineage, tails=tails, token=token)
 
 
 def look_stateless(request: TurnRequest) -> Begun:
@@ -153,13 +153,15 @@ def first_turn(sessions: Sessions, request: TurnRequest, *, lease: str, token: s
     )
 
 
-def next_turn(tx: Tx, sessions: Sessions, request: TurnRequest, *, lineage: Lineage, token: str) -> Begun:
+def next_turn(tx: Tx, sessions: Sessions, request: TurnRequest, *, lineage: Lineage, tails: Tails, token: str) -> Begun:
     messages = Messages(tx, request.tenant, lineage.id)
     found = reconcile.reconcile(request.spoken(), head=lineage.chain, stored=messages.digests, whole=request.whole_history)
     upto, state = lineage.compacted_to, lineage.state
     if found.cut is not None and found.cut <= upto:
         upto, state = messages.compaction_before(found.cut)
-    history = messages.live(after=upto)
+    history = tails.get(lineage) if found.cut is None else None
+    if history is None:
+        history = messages.live(after=upto)
     if found.cut is not None:
         history = [m for m in history if m.position < found.cut]
     check_tool_results(history, found.new)
