@@ -21,7 +21,7 @@ async def take(store: Store, token: str, *, name: str = "s") -> bool:
 
 async def end(store: Store, token: str, *, name: str = "s") -> None:
     """Release as a commit does."""
-    await store.driver.write(lambda tx: tx.leases(store.tenant).end(name, token))
+    await store.driver.write(lambda tx: tx.leases(store.tenant).end(name, token)())
     store.driver.leave(token)
 
 
@@ -105,7 +105,7 @@ async def test_what_a_fenced_commit_wrote_is_undone(store: Store) -> None:
 
     def late(talk: object) -> None:
         talk.say("s", "must not stay")  # type: ignore[attr-defined]
-        talk.tx.leases(store.tenant).end("s", "lost")  # type: ignore[attr-defined]
+        talk.tx.leases(store.tenant).end("s", "lost")()  # type: ignore[attr-defined]
 
     with pytest.raises(errors.LeaseLost):
         await store.write(late)

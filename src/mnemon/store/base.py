@@ -17,6 +17,14 @@ T = TypeVar("T")
 Row = Mapping[str, Any]
 
 
+class Touched(Protocol):
+    """The outcome of a statement that may still be on its way: whether it touched any row. To ask is to wait for it."""
+
+    def __bool__(self) -> bool: ...
+
+    def __int__(self) -> int: ...
+
+
 class Leases(Protocol):
     """Leases of one tenant. A token names the turn that holds one."""
 
@@ -28,16 +36,19 @@ class Leases(Protocol):
         """Release, if it is still ours."""
         ...
 
-    def end(self, name: str, token: str) -> None:
-        """Release as part of a commit. Raises `LeaseLost` if somebody else holds it by now: then nothing may be written."""
+    def end(self, name: str, token: str) -> Callable[[], None]:
+        """Release as part of a commit; what this returns is called before that ends.
+
+        It raises `LeaseLost` if somebody else holds the lease by now: then nothing may be written.
+        """
         ...
 
 
 class Tx(Protocol):
     """An open transaction. Statements are called by their name in `sql/queries.sql`; parameters are keywords."""
 
-    def run(self, name: str, /, **params: Any) -> int:
-        """Execute; the number of rows touched."""
+    def run(self, name: str, /, **params: Any) -> Touched:
+        """Execute, perhaps not at once: statements may travel together until somebody asks for an outcome."""
         ...
 
     def many(self, name: str, rows: Iterable[Mapping[str, Any]], /) -> None:
@@ -108,7 +119,7 @@ class Driver(Protocol):
         ...
 
     async def glance(self, work: Callable[[Tx], T]) -> T:
-        """The same for work that is short: it may run at once, on the event loop, where that is cheaper than another thread."""
+        """Read a little: it may run at once, on the event loop, and each statement sees what is committed by then."""
         ...
 
     async def begin(self, work: Callable[[Tx], T], *, writes: bool) -> T:

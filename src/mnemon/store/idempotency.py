@@ -84,4 +84,4 @@ class Records:
 
 def expire(tx: Tx, *, now: float) -> int:
     """Forget what is older than a day; how many."""
-    return tx.run("idempotency_expire", before=now - KEPT_SECONDS)
+    return int(tx.run("idempotency_expire", before=now - KEPT_SECONDS))

@@ -12,7 +12,7 @@ import hashlib
 import os
 import struct
 import threading
-from collections.abc import Container
+from collections.abc import Callable, Container
 from pathlib import Path
 
 from mnemon.core import errors
@@ -46,9 +46,14 @@ class RowLeases:
     def give_up(self, name: str, token: str) -> None:
         self.tx.run("leases_drop", tenant=self.tenant, name=name, token=token)
 
-    def end(self, name: str, token: str) -> None:
-        if not self.tx.run("leases_drop", tenant=self.tenant, name=name, token=token):
-            raise lost()
+    def end(self, name: str, token: str) -> Callable[[], None]:
+        dropped = self.tx.run("leases_drop", tenant=self.tenant, name=name, token=token)
+
+        def check() -> None:
+            if not dropped:
+                raise lost()
+
+        return check
 
 
 class Locks:
@@ -103,9 +108,14 @@ class LockLeases:
     def give_up(self, name: str, token: str) -> None:
         self.locks.drop(self._byte(name), token)
 
-    def end(self, name: str, token: str) -> None:
-        if not self.locks.held(self._byte(name), token):
-            raise lost()
+    def end(self, name: str, token: str) -> Callable[[], None]:
+        byte = self._byte(name)
+
+        def check() -> None:
+            if not self.locks.held(byte, token):
+                raise lost()
+
+        return check
 
     def _byte(self, name: str) -> int:
         digest = hashlib.blake2b(f"{self.tenant}\x00{name}".encode("utf-8", "surrogatepass"), digest_size=8).digest()

@@ -40,12 +40,13 @@ class PostgresTx:
         self.cursor = connection.cursor()
         self.driver = driver
         self.statements = driver.statements
+        self.pipeline: psycopg.Pipeline | None = None
 
-    def run(self, name: str, /, **params: Any) -> int:
-        return self._execute(name, params).rowcount
+    def run(self, name: str, /, **params: Any) -> Sent:
+        return Sent(self, self.connection.cursor().execute(self.statements[name], params))
 
     def many(self, name: str, rows: Iterable[Mapping[str, Any]], /) -> None:
-        self.cursor.executemany(self.statements[name], list(rows))
+        self.connection.cursor().executemany(self.statements[name], list(rows))
 
     def one(self, name: str, /, **params: Any) -> base.Row | None:
         return self._execute(name, params).fetchone()
@@ -61,17 +62,27 @@ class PostgresTx:
         free = self.cursor.execute("SELECT pg_try_advisory_xact_lock(%s) AS free", (owner,)).fetchone()
         return not (free and free["free"])
 
-    def reads(self, *, only: bool) -> None:
-        """Whether the next transaction is a snapshot that cannot be written to."""
-        if self.connection.read_only is not only:
-            self.connection.read_only = only
-            self.connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ if only else None
-
     def script(self, text: str) -> None:
         self.connection.execute(text)
 
     def _execute(self, name: str, params: Mapping[str, Any]) -> psycopg.Cursor[dict[str, Any]]:
         return self.cursor.execute(self.statements[name], params)
+
+
+class Sent:
+    """A statement on its way to the server."""
+
+    def __init__(self, tx: PostgresTx, cursor: psycopg.Cursor[dict[str, Any]]) -> None:
+        self.tx = tx
+        self.cursor = cursor
+
+    def __int__(self) -> int:
+        if self.tx.pipeline and self.cursor.rowcount < 0:
+            self.tx.pipeline.sync()
+        return self.cursor.rowcount
+
+    def __bool__(self) -> bool:
+        return int(self) > 0
 
 
 class Postgres:
@@ -128,12 +139,17 @@ class Postgres:
         self.listener = None
 
     async def read(self, work: Callable[[base.Tx], T]) -> T:
-        return await self._submit(work, "read")
+        return await self._submit(self._read, work)
 
-    glance = read
+    async def glance(self, work: Callable[[base.Tx], T]) -> T:
+        return await self._submit(self._glance, work)
 
     async def begin(self, work: Callable[[base.Tx], T], *, writes: bool) -> T:
-        return await self.write(work, durable=False)
+        """A lease that outlives a failure is nobody's, so that no transaction is needed for it alone."""
+        return await self._submit(self._relaxed if writes else self._glance, work)
+
+    async def write(self, work: Callable[[base.Tx], T], *, durable: bool = True) -> T:
+        return await self._submit(self._durable if durable else self._relaxed, work)
 
     def enter(self, token: str) -> None:
         """Before the database knows it, so that no other turn of this process takes it for a dead one's."""
@@ -142,38 +158,39 @@ class Postgres:
     def leave(self, token: str) -> None:
         self.running.discard(token)
 
-    async def write(self, work: Callable[[base.Tx], T], *, durable: bool = True) -> T:
-        return await self._submit(work, "durable" if durable else "relaxed")
-
-    async def _submit(self, work: Callable[[base.Tx], T], mode: str) -> T:
+    async def _submit(self, run: Callable[[Callable[[base.Tx], T]], T], work: Callable[[base.Tx], T]) -> T:
         if not self.threads:
             message = "the database is closed"
             raise errors.Unavailable(message)
-        future = asyncio.get_running_loop().run_in_executor(self.threads, self._work, work, mode)
-        return await asyncio.shield(future)
+        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self.threads, run, work))
 
-    def _work(self, work: Callable[[base.Tx], T], mode: str) -> T:
-        tx = self._tx()
+    def _read(self, work: Callable[[base.Tx], T]) -> T:
+        return transacted(self._tx("relaxed"), work, begin="BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+
+    def _glance(self, work: Callable[[base.Tx], T]) -> T:
+        tx = self._tx("relaxed")
         with translated(tx):
-            tx.reads(only=mode == "read")
-            if mode == "relaxed":
-                tx.connection.execute("SET LOCAL synchronous_commit = off")
-            result = work(tx)
-            tx.connection.commit()
-            return result
+            return work(tx)
 
-    def _tx(self) -> PostgresTx:
-        tx: PostgresTx | None = getattr(self.local, "tx", None)
+    def _relaxed(self, work: Callable[[base.Tx], T]) -> T:
+        return transacted(self._tx("relaxed"), work)
+
+    def _durable(self, work: Callable[[base.Tx], T]) -> T:
+        return transacted(self._tx("durable"), work)
+
+    def _tx(self, mode: str) -> PostgresTx:
+        """The thread's own connection of this mode; a relaxed one does not wait for the disk."""
+        tx: PostgresTx | None = getattr(self.local, mode, None)
         if tx is None or tx.connection.closed:
             try:
-                connection = psycopg.connect(self.url, connect_timeout=CONNECT_SECONDS, row_factory=dict_row)
-                connection.execute(PLANNING)
-                connection.commit()
+                connection = psycopg.connect(self.url, connect_timeout=CONNECT_SECONDS, row_factory=dict_row, autocommit=True)
+                connection.execute(PLANNING if mode == "durable" else f"{PLANNING}; SET synchronous_commit = off")
             except psycopg.Error as error:
                 raise errors.Unavailable("the database cannot be reached") from error
             self.opened = [c for c in self.opened if not c.closed]
             self.opened.append(connection)
-            tx = self.local.tx = PostgresTx(connection, self)
+            tx = PostgresTx(connection, self)
+            setattr(self.local, mode, tx)
         return tx
 
     def stamp(self, topic: str) -> int:
@@ -223,6 +240,18 @@ class Postgres:
         while not self.closing.is_set():
             for note in connection.notifies(timeout=0.5, stop_after=1):
                 self.stamps[note.payload] = self.stamps.get(note.payload, 0) + 1
+
+
+def transacted(tx: PostgresTx, work: Callable[[base.Tx], T], *, begin: str = "BEGIN") -> T:
+    """Run `work` in a transaction. Statements whose outcome nobody asks for travel with the next one that somebody does."""
+    try:
+        with translated(tx), tx.connection.pipeline() as tx.pipeline:
+            tx.connection.execute(begin)
+            result = work(tx)
+            tx.connection.execute("COMMIT")
+        return result
+    finally:
+        tx.pipeline = None
 
 
 @contextlib.contextmanager

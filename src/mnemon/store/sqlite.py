@@ -174,14 +174,14 @@ class Sqlite:
 
     async def glance(self, work: Callable[[base.Tx], T]) -> T:
         """On the event loop: a few rows by their keys take microseconds, a thread would take longer to wake up."""
-        return on_a_snapshot(self._here(), work)
+        with translated():
+            return work(self._here())
 
     async def begin(self, work: Callable[[base.Tx], T], *, writes: bool) -> T:
         """Without writing, if it can be: a lease is a lock in the kernel. Each look is fresh, to see what its last holder wrote."""
         if writes:
             return await self.write(work, durable=False)
-        with translated():
-            return work(self._here())
+        return await self.glance(work)
 
     def _here(self) -> SqliteTx:
         if not self.readers:

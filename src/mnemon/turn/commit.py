@@ -39,13 +39,14 @@ def commit(tx: Tx, result: Result, memory: Memory) -> tuple[Learned, int] | None
     begun, request = result.begun, result.begun.request
     lineage_id = learned = None
     if begun.lease is not None:
-        tx.leases(request.tenant).end(begun.lease, begun.token)
+        still_ours = tx.leases(request.tenant).end(begun.lease, begun.token)
         lineage = prepared(tx, result, chain=result.rows[-1][2])
         lineage_id = lineage.id
         Messages(tx, request.tenant, lineage.id).add(result.rows)
         learned = learn(tx, result, lineage, memory)
         compress(tx, result, lineage)
         Receipts(tx, request.tenant).add(str(result.effective.receipt_id), lineage=lineage.id, body=result.receipt, at=result.at)
+        still_ours()
     if request.idempotency and result.record:
         Records(tx, request.tenant).finish(request.idempotency, result.record, lineage=lineage_id, now=result.at)
     return learned
