@@ -14,7 +14,7 @@ from mnemon.core.records import Effective, Prompt, TurnRequest
 from mnemon.store.idempotency import Record
 from mnemon.turn import commands, elsewhere, resolve
 from mnemon.turn.answer import Answer
-from mnemon.turn.gates import Gates, busy
+from mnemon.turn.gates import Gates, Place, busy
 from mnemon.turn.parts import Parts
 from mnemon.turn.prompt import prompt_for
 from mnemon.turn.running import Running, Wire, split_frames
@@ -110,18 +110,17 @@ class Turns:
 
     async def _in_order(self, request: TurnRequest, wire: Wire, running: Running) -> None:
         if request.stateless:
-            await self._turn(request, wire, running)
+            await self._turn(request, wire, running, None)
             return
-        identity = request.identity
-        name = (request.tenant, identity.session_id, None if identity.session_id else identity.session_key)
-        async with self.gates.hold(name, reject=request.reject_if_busy):
-            await self._turn(request, wire, running)
+        name = request.identity.session_id or resolve.unnamed(request)
+        async with self.gates.hold((request.tenant, name), reject=request.reject_if_busy) as place:
+            await self._turn(request, wire, running, place)
 
-    async def _turn(self, request: TurnRequest, wire: Wire, running: Running) -> None:
+    async def _turn(self, request: TurnRequest, wire: Wire, running: Running, place: Place | None) -> None:
         token = ids.turn()
         self.parts.leases.add(token)  # before the database knows it, so that no other turn of this process takes it for a dead one's
         try:
-            found = await self._resolve(request, wire, running, token)
+            found = await self._resolve(request, wire, running, place, token=token)
             if isinstance(found, Record):
                 self._replay(found, request, running)
             elif isinstance(found, resolve.Begun):
@@ -131,7 +130,9 @@ class Turns:
         finally:
             self.parts.leases.discard(token)
 
-    async def _resolve(self, request: TurnRequest, wire: Wire, running: Running, token: str) -> resolve.Begun | resolve.Elsewhere | Record:
+    async def _resolve(
+        self, request: TurnRequest, wire: Wire, running: Running, place: Place | None, *, token: str
+    ) -> resolve.Begun | resolve.Elsewhere | Record:
         """Wait until the session is ours, or the answer is known."""
         parts, driver = self.parts, self.parts.driver
         if commands.asked(request):
@@ -143,12 +144,17 @@ class Turns:
             found = await driver.write(
                 lambda tx: resolve.begin(tx, request, owner=driver.owner, token=token, ours=parts.leases, now=parts.clock()), durable=False
             )
+            if place and isinstance(found, resolve.Begun):
+                self.gates.writing(place, (request.tenant, found.lease))
             if not isinstance(found, resolve.Busy):
                 return found
             if request.reject_if_busy:
                 raise busy()
-            await asyncio.sleep(wait)
-            wait = min(wait * 2, LONGEST_WAIT)
+            if place and await self.gates.behind(place, (request.tenant, found.lease)):
+                wait = FIRST_WAIT
+            else:  # its writer is in another process
+                await asyncio.sleep(wait)
+                wait = min(wait * 2, LONGEST_WAIT)
 
     def _replay(self, record: Record, request: TurnRequest, running: Running) -> None:
         running.replayed = record.replayed

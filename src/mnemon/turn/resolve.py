@@ -51,9 +51,11 @@ class Begun:
         return self.lineage.next_position if self.lineage else 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Busy:
-    """Another turn of this session is running."""
+    """Another turn of this conversation is running. `lease` is the conversation's own name."""
+
+    lease: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +82,11 @@ def begin(tx: Tx, request: TurnRequest, *, owner: int, token: str, ours: Contain
             raise errors.Conflict(message, code="stream_lost", param="Last-Event-ID")
     lease = None if request.stateless else lease_name(Sessions(tx, request.tenant), request)
     if lease is not None and not Leases(tx, request.tenant).take(lease, owner=owner, token=token, ours=ours):
-        return Busy()
+        return Busy(lease=lease)
     found = look(tx, request, token=token)  # behind the lease: what its last holder wrote is seen
     if lease is not None and found.lease != lease:  # the key got its first session meanwhile
         Leases(tx, request.tenant).give_up(lease, token)
-        return Busy()
+        return Busy(lease=str(found.lease))
     if request.idempotency and not records.begin(request.idempotency, owner=owner, now=now):
         if lease is not None:
             Leases(tx, request.tenant).give_up(lease, token)
@@ -97,8 +99,13 @@ def lease_name(sessions: Sessions, request: TurnRequest) -> str:
     identity = request.identity
     session_id = identity.session_id or sessions.current_of(str(identity.session_key))
     if session_id is None:
-        return f"\x01{identity.session_key}"  # no id holds a control character
+        return unnamed(request)
     return sessions.root_of(session_id) or session_id
+
+
+def unnamed(request: TurnRequest) -> str:
+    """What stands for the id of a key's transcript while that is not known. No id holds a control character."""
+    return f"\x01{request.identity.session_key}"
 
 
 def look(tx: Tx, request: TurnRequest, *, token: str = "") -> Begun:
@@ -124,7 +131,7 @@ def locate(sessions: Sessions, request: TurnRequest) -> tuple[Lineage | None, st
     if session_id is None and identity.session_key is not None:
         session_id = sessions.current_of(identity.session_key)
         if session_id is None:
-            return None, f"\x01{identity.session_key}"  # no id holds a control character
+            return None, unnamed(request)
     lineage = sessions.lineage_of(session_id) if session_id else None
     if lineage is None:
         if request.must_exist:
