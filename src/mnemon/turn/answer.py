@@ -48,7 +48,7 @@ class Answer:
             self.running.effective = Effective(session_id=begun.session_id, session_key=begun.session_key)
             await self._commit(prompt, await self._call(prompt))
         except BaseException:
-            await self._give_back()
+            await self.give_back()
             raise
         if not parts.counter.loaded:
             parts.counter.warm()
@@ -188,7 +188,7 @@ class Answer:
 
     # -- failure ------------------------------------------------------------------------------------------------------------
 
-    async def _give_back(self) -> None:
+    async def give_back(self) -> None:
         """Undo what `resolve.begin` did. The process's death would do the same."""
         begun, request = self.begun, self.request
         if begun.lease is None and not request.idempotency:

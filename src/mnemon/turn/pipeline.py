@@ -7,13 +7,14 @@ that belongs to a session, and a retry can join.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 
 from mnemon.core import errors, ids
 from mnemon.core.records import Effective, Prompt, TurnRequest
 from mnemon.store.idempotency import Record
 from mnemon.turn import commands, elsewhere, resolve
-from mnemon.turn.answer import Answer
+from mnemon.turn.answer import Answer, to_its_end
 from mnemon.turn.gates import Gates, Place, busy
 from mnemon.turn.parts import Parts
 from mnemon.turn.prompt import prompt_for
@@ -141,9 +142,7 @@ class Turns:
             return resolve.look_stateless(request)
         wait = FIRST_WAIT
         while True:
-            found = await driver.write(
-                lambda tx: resolve.begin(tx, request, owner=driver.owner, token=token, ours=parts.leases, now=parts.clock()), durable=False
-            )
+            found = await self._begin(request, wire, running, token=token)
             if place and isinstance(found, resolve.Begun):
                 self.gates.writing(place, (request.tenant, found.lease))
             if not isinstance(found, resolve.Busy):
@@ -155,6 +154,23 @@ class Turns:
             else:  # its writer is in another process
                 await asyncio.sleep(wait)
                 wait = min(wait * 2, LONGEST_WAIT)
+
+    async def _begin(self, request: TurnRequest, wire: Wire, running: Running, *, token: str) -> resolve.Found:
+        """Try to become the writer. Who is stopped meanwhile gives back what the database may still have granted."""
+        parts, driver = self.parts, self.parts.driver
+        work = asyncio.ensure_future(
+            driver.write(
+                lambda tx: resolve.begin(tx, request, owner=driver.owner, token=token, ours=parts.leases, now=parts.clock()), durable=False
+            )
+        )
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            with contextlib.suppress(errors.MnemonError):
+                found = await to_its_end(work)
+                if isinstance(found, resolve.Begun):
+                    await Answer(parts, found, wire, running).give_back()
+            raise
 
     def _replay(self, record: Record, request: TurnRequest, running: Running) -> None:
         running.replayed = record.replayed
