@@ -165,7 +165,7 @@ def messages(value: Any) -> tuple[Message, ...]:
     if not isinstance(value, list) or not value:
         raise wrong("messages", "must be a list with at least one message")
     found = tuple(message(f"messages[{index}]", item) for index, item in enumerate(value))
-    spoken = [m for m in found if m.role not in ("system", "developer")]
+    spoken = [m for m in found if m.spoken]
     if not spoken:
         raise wrong("messages", "holds no user message")
     if spoken[-1].role == "assistant" or found[-1].role == "assistant":

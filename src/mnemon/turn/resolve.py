@@ -120,7 +120,7 @@ def look(tx: Tx, request: TurnRequest, *, token: str = "") -> Begun:
 
 
 def look_stateless(request: TurnRequest) -> Begun:
-    check_tool_results((), request.spoken())
+    check_tool_results((), request.spoken(), request)
     return Begun(request=request, new=request.spoken())
 
 
@@ -147,7 +147,7 @@ def locate(sessions: Sessions, request: TurnRequest) -> tuple[Lineage | None, st
 def first_turn(sessions: Sessions, request: TurnRequest, *, lease: str, token: str) -> Begun:
     """A session that does not exist yet; it will be created by the commit."""
     identity = request.identity
-    check_tool_results((), request.spoken())
+    check_tool_results((), request.spoken(), request)
     scope = sessions.existing_scope(identity.session_key) if identity.session_key is not None else None
     return Begun(
         request=request,
@@ -169,7 +169,7 @@ def next_turn(tx: Tx, sessions: Sessions, request: TurnRequest, *, lineage: Line
     history = messages.live(after=upto)
     if found.cut is not None:
         history = [m for m in history if m.position < found.cut]
-    check_tool_results(history, found.new)
+    check_tool_results(history, found.new, request)
     return Begun(
         request=request,
         session_id=lineage.tip,
@@ -199,12 +199,13 @@ def scopes_of(sessions: Sessions, request: TurnRequest, lineage: Lineage) -> tup
     return tuple(found)
 
 
-def check_tool_results(history: Sequence[StoredMessage], new: Sequence[Message]) -> None:
-    """A tool's result must answer a call that waits for one. Raises `Invalid`."""
+def check_tool_results(history: Sequence[StoredMessage], new: Sequence[Message], request: TurnRequest) -> None:
+    """A tool's result must answer a call that waits for one. Raises `Invalid` with its place in the request."""
     if not any(m.role == "tool" for m in new):
         return
     waiting = waiting_calls(history)
-    for index, message in enumerate(new):
+    places = [index for index, message in enumerate(request.messages) if message.spoken][-len(new) :]
+    for index, message in zip(places, new, strict=True):
         if message.role != "tool":
             waiting = {call.get("id") for call in message.calls}
         elif (call_id := message.body.get("tool_call_id")) in waiting:
