@@ -43,7 +43,8 @@ ON CONFLICT DO NOTHING;
 -- name: idempotency_finish
 INSERT INTO idempotency (slot, tenant, lineage, fingerprint, headers, body, at)
 VALUES (:slot, :tenant, :lineage, :fingerprint, :headers, :body, :at)
-ON CONFLICT (slot) DO UPDATE SET owner = NULL, lineage = excluded.lineage, headers = excluded.headers, body = excluded.body;
+ON CONFLICT (slot) DO UPDATE SET owner = NULL, lineage = excluded.lineage, headers = excluded.headers, body = excluded.body,
+  at = excluded.at;
 
 -- name: idempotency_drop
 DELETE FROM idempotency WHERE slot = :slot;
