@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import time
 from collections import deque
@@ -12,6 +13,7 @@ from mnemon.core import errors
 from mnemon.store import keys
 from mnemon.store.base import Driver
 from mnemon.store.keys import ApiKey
+from mnemon.turn.running import Running
 
 TOPIC = "keys"
 MINUTE = 60.0
@@ -47,17 +49,36 @@ class Keyring:
         self.stamp = stamp
 
     @contextmanager
-    def admitted(self, key: ApiKey) -> Iterator[None]:
+    def admitted(self, key: ApiKey) -> Iterator[Visit]:
         """Hold one place of the key's concurrency, and one request of its minute. Raises `LimitReached`."""
         if key.requests_per_minute is None and key.concurrency is None:
-            yield
+            yield Visit(None)
             return
         limit = self.limits.setdefault(key.hash, Limit())
         limit.enter(key, time.monotonic())
+        visit = Visit(limit)
         try:
-            yield
+            yield visit
         finally:
-            limit.inside -= 1
+            visit.leave()
+
+
+class Visit:
+    """A request that was let in. It holds its place until it has ended, and the turn it began has, too."""
+
+    def __init__(self, limit: Limit | None) -> None:
+        self.limit = limit
+        self.turn: Running | None = None
+
+    def leave(self) -> None:
+        if self.turn and self.turn.task and not self.turn.done:
+            self.turn.task.add_done_callback(self._free)  # the client went away, its turn goes on
+        else:
+            self._free()
+
+    def _free(self, _task: asyncio.Task[None] | None = None) -> None:
+        if self.limit:
+            self.limit.inside -= 1
 
 
 class Limit:

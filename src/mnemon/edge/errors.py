@@ -78,24 +78,29 @@ async def known(request: Request, error: Exception) -> Response:
         return await unknown(request, error)
     if isinstance(error, errors.StoreError):
         log.warning("the database failed: %s", error.__cause__ or error)
-    answer = failed(error) if status_of(error)[0] == 500 else response(error)
+    return echoing(failed(error) if status_of(error)[0] == 500 else response(error), request)
+
+
+def echoing(answer: Response, request: Request) -> Response:
+    """The answer with the identity headers of its request, if they were valid."""
     with contextlib.suppress(errors.Invalid):
         answer.headers.update(identity.echo(identity.read(request)))
     return answer
 
 
-async def http(_request: Request, error: Exception) -> Response:
+async def http(request: Request, error: Exception) -> Response:
     """Handler for what the router says: no such route, no such method."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     code = {404: "route_not_found", 405: "method_not_allowed"}.get(status, "http_error")
     message = {404: "there is no such route", 405: "this route does not take that method"}.get(status, "the request cannot be served")
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
-    return JsonResponse({"error": {"message": message, "type": "invalid_request_error", "param": None, "code": code}}, status, headers)
+    body = {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": code}}
+    return echoing(JsonResponse(body, status, headers), request)
 
 
-async def unknown(_request: Request, error: Exception) -> Response:
+async def unknown(request: Request, error: Exception) -> Response:
     """Handler for what should not have happened: the log gets the text, the client a number to ask for."""
-    return failed(error)
+    return echoing(failed(error), request)
 
 
 def failed(error: Exception) -> Response:

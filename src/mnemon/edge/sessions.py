@@ -15,7 +15,7 @@ from mnemon.edge import errors as edge_errors
 from mnemon.edge import identity as identities
 from mnemon.edge import render, schemas, sse
 from mnemon.edge.body import read_object
-from mnemon.edge.chat import if_busy
+from mnemon.edge.chat import begin, if_busy
 from mnemon.edge.idempotency import idempotency_of, last_event_id, once
 from mnemon.edge.services import Services, path_value, services
 from mnemon.store.base import Row, Tx
@@ -355,7 +355,7 @@ async def answer(request: Request, *, stream: bool) -> Response:
     body = await read_object(request)
     turn = session_turn(app, request, body, stream=stream)
     app.names.check(turn.model)
-    running, joined = app.turns.start(turn, SessionWire(clock=app.clock, said=turn.messages[-1].body["content"]))
+    running, joined = begin(request, turn, SessionWire(clock=app.clock, said=turn.messages[-1].body["content"]))
 
     def headers(watched: Any) -> dict[str, str]:
         return identities.echo(turn.identity, watched.effective, replayed=joined or watched.replayed)
