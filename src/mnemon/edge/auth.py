@@ -15,7 +15,6 @@ from mnemon.store.base import Driver
 from mnemon.store.keys import ApiKey
 from mnemon.turn.running import Running
 
-TOPIC = "keys"
 MINUTE = 60.0
 
 
@@ -34,7 +33,7 @@ class Keyring:
         scheme, _, secret = (authorization or "").partition(" ")
         if scheme.lower() != "bearer" or not secret.strip():
             raise errors.Denied("send a valid key as 'Authorization: Bearer <key>'")
-        stamp = self.driver.stamp(TOPIC)
+        stamp = self.driver.stamp(keys.TOPIC)
         if stamp != self.stamp:
             await self._reload(stamp)
         digest = keys.hashed(secret.strip())
