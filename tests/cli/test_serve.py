@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from mnemon import cli
-from tests import servers
+from tests import postgres, servers
 from tests.servers import Answer, Server
 from tests.upstream import Upstream
 
@@ -206,6 +206,41 @@ def test_a_turn_that_does_not_end_is_handed_back() -> None:
         assert "Traceback" not in server.output()
         server.restart()
         assert server.chat("again", session="held").text == "ECHO:again"
+
+
+def test_a_stop_says_what_it_waits_for_and_can_be_hurried() -> None:
+    """Ctrl-C names the turns in flight and how long they may take; a second one hands them back at once."""
+    with servers.scripted_upstream() as upstream, servers.running(upstream=upstream) as server:
+        with in_flight(server, upstream, "[[hang]]") as answers:
+            server.process.send_signal(signal.SIGINT)
+            deadline = time.monotonic() + SECONDS_TO_STOP
+            while "Stopping: waiting up to 8 s for 1 turn (" not in server.output():
+                assert time.monotonic() < deadline, server.output()
+                time.sleep(0.02)
+            server.process.send_signal(signal.SIGINT)
+            assert server.process.wait(SECONDS_TO_STOP) == 0
+        [answer] = answers
+        assert answer.body["error"]["code"] == "server_stopping"
+        assert "Traceback" not in server.output()
+
+
+@pytest.mark.postgres
+def test_a_stop_does_not_wait_for_ever_for_a_database_that_hangs(postgres_url: str) -> None:
+    """A turn whose commit gets no answer holds the stop up for some seconds, not longer."""
+    with (
+        postgres.hanging(postgres_url) as (url, hang),
+        servers.scripted_upstream() as upstream,
+        servers.running(upstream=upstream, env={"MNEMON_DATABASE_URL": url}) as server,
+    ):
+        with in_flight(server, upstream, "[[say one two three]] [[slow 1]]") as answers:
+            hang.set()
+            time.sleep(1.5)
+            server.process.send_signal(signal.SIGINT)
+            time.sleep(1)
+            server.process.send_signal(signal.SIGINT)
+            assert server.process.wait(20) == 0
+        assert answers[0].body["error"]["code"] == "server_stopping"
+        assert "never retrieved" not in server.output()
 
 
 @contextlib.contextmanager

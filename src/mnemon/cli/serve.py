@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import gc
 import logging
 import os
+import signal
 import socket
-from typing import Any
+from types import FrameType
+from typing import Any, cast
 
 import click
 import uvicorn
@@ -18,6 +21,7 @@ from mnemon import app as composition
 from mnemon.cli import options
 from mnemon.config import SettingError, Settings
 from mnemon.edge.protocol import Protocol
+from mnemon.turn.pipeline import Turns
 
 GRACE_SECONDS = 3  # for a client to take what it is still owed, once the turns have ended
 BACKLOG = 2048
@@ -36,8 +40,20 @@ class Server(uvicorn.Server):
         self.settings = settings
         self.application = application
         self.parts = contextlib.AsyncExitStack()
+        self.loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def turns(self) -> Turns:
+        return cast("Turns", self.application.state.services.turns)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A second Ctrl-C: whoever waits has waited long enough."""
+        if self.should_exit and sig == signal.SIGINT and self.loop:
+            self.loop.call_soon_threadsafe(self.turns.hurry.set)
+        super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self.loop = asyncio.get_running_loop()
         await self.parts.enter_async_context(self.application.router.lifespan_context(self.application))
         await super().startup(sockets)
         for line in greeting(self.settings, self._port()):
@@ -50,10 +66,12 @@ class Server(uvicorn.Server):
         """
         for listener in self.servers:
             listener.close()
-        await self.application.state.services.turns.close(composition.STOP_PATIENCE)
+        if count := len(self.turns.running):
+            turns = "1 turn" if count == 1 else f"{count} turns"
+            click.echo(f"Stopping: waiting up to {composition.STOP_PATIENCE:g} s for {turns} (Ctrl-C again: at once)")
+        await self.turns.close(composition.STOP_PATIENCE)
         await super().shutdown(sockets)
-        if not self.force_exit:
-            await self.parts.aclose()
+        await self.parts.aclose()
 
     def _port(self) -> int:
         return int(self.servers[0].sockets[0].getsockname()[1])

@@ -166,7 +166,11 @@ class Postgres:
             message = "the database is closed"
             raise errors.Unavailable(message)
         future = asyncio.get_running_loop().run_in_executor(self.threads, self._work, work, mode)
-        return await asyncio.shield(future)
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            future.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody is left to hear of a failure
+            raise
 
     def _work(self, work: Callable[[base.Tx], T], mode: str) -> T:
         tx = self._tx()

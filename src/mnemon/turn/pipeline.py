@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from typing import Any
 
 from mnemon.core import errors, ids
 from mnemon.core.records import Effective, Prompt, TurnRequest
 from mnemon.store.idempotency import Record
 from mnemon.turn import commands, elsewhere, resolve
-from mnemon.turn.answer import Answer, to_its_end
+from mnemon.turn.answer import LAST_WORD_SECONDS, Answer, to_its_end
 from mnemon.turn.gates import Gates, Place, busy
 from mnemon.turn.parts import Parts
 from mnemon.turn.prompt import prompt_for
@@ -25,6 +26,7 @@ log = logging.getLogger("mnemon.turn")
 FIRST_WAIT = 0.02
 LONGEST_WAIT = 0.25
 PING_SECONDS = 15
+GIVE_BACK_SECONDS = 2 * LAST_WORD_SECONDS + 1  # a commit, then giving back, and some slack
 
 
 class Turns:
@@ -36,22 +38,28 @@ class Turns:
         self.running: set[Running] = set()
         self.by_slot: dict[bytes, Running] = {}
         self.stopping = False
+        self.hurry = asyncio.Event()
         self.pinger: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         self.pinger = asyncio.create_task(self._ping())
 
     async def close(self, patience: float) -> None:
-        """Let turns in flight end, at most so long; then stop them, which gives their sessions back."""
+        """Let turns in flight end, at most so long or until `hurry` is set; then stop them, which gives their sessions back."""
+        if self.stopping:
+            return
         self.stopping = True
         if self.pinger:
             self.pinger.cancel()
         tasks = [r.task for r in self.running if r.task]
         if tasks:
-            _, late = await asyncio.wait(tasks, timeout=patience)
-            for task in late:
+            hurried = asyncio.ensure_future(self.hurry.wait())
+            ends: list[asyncio.Future[Any]] = [asyncio.gather(*tasks, return_exceptions=True), hurried]
+            await asyncio.wait(ends, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+            hurried.cancel()
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+            await asyncio.wait(tasks, timeout=GIVE_BACK_SECONDS)
 
     async def _ping(self) -> None:
         while True:
