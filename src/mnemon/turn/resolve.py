@@ -166,9 +166,7 @@ def next_turn(tx: Tx, sessions: Sessions, request: TurnRequest, *, lineage: Line
     upto, state = lineage.compacted_to, lineage.state
     if found.cut is not None and found.cut <= upto:
         upto, state = messages.compaction_before(found.cut)
-    history = messages.live(after=upto)
-    if found.cut is not None:
-        history = [m for m in history if m.position < found.cut]
+    history = messages.live(after=upto) if found.cut is None else messages.live(after=upto, before=found.cut)
     check_tool_results(history, found.new, request)
     return Begun(
         request=request,
