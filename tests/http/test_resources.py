@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -248,3 +249,25 @@ async def test_metrics_name_no_tenant_session_or_key(world: World) -> None:
 async def test_discovery_works_with_an_empty_server(light: World, path: str) -> None:
     """Nothing has to have happened before."""
     assert (await light.client.get(path)).status_code == 200
+
+
+async def test_the_preview_is_how_the_conversation_begins(world: World) -> None:
+    """It follows an edit of the first message, is one line, and is never a command or its confirmation."""
+
+    async def previews() -> dict[str, Any]:
+        return {row["_lineage_root_id"]: row["preview"] for row in (await world.get("/api/sessions"))["data"]}
+
+    first = {"role": "user", "content": "Plan a trip\n  to Rome."}
+    await world.say([first], "s")
+    await world.say("And a hotel.", "s")
+    assert (await previews())["s"] == "Plan a trip to Rome."
+    reply = {"role": "assistant", "content": "Reply 1."}
+    await world.say([first, reply, {"role": "user", "content": "No hotel."}], "s")
+    assert (await previews())["s"] == "Plan a trip to Rome."
+    await world.say([{**first, "content": "Plan a trip to Oslo."}, reply, {"role": "user", "content": "Please."}], "s")
+    assert (await previews())["s"] == "Plan a trip to Oslo."
+    made = (await world.say("/new", "s")).headers[ID]
+    assert (await previews())[made] is None
+    told = [{"role": "user", "content": "/new"}, {"role": "assistant", "content": "Started a new conversation."}]
+    await world.say([*told, {"role": "user", "content": "Bake a cake."}], made)
+    assert (await previews())[made] == "Bake a cake."

@@ -50,6 +50,11 @@ class Begun:
     def next_position(self) -> int:
         return self.lineage.next_position if self.lineage else 1
 
+    @property
+    def begins_anew(self) -> bool:
+        """Whether the very first thing the user said was edited."""
+        return self.cut is not None and not self.compacted_to and not any(m.role == "user" for m in self.history)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Busy:
