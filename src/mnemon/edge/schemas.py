@@ -251,6 +251,13 @@ def check_calls(place: str, calls: Any) -> None:
 # -- query parameters -----------------------------------------------------------------------------------------------------
 
 
+def query_only(query: Mapping[str, str], *allowed: str) -> None:
+    """Refuse a parameter that would have no effect: it may have been meant to choose. Raises `Invalid`."""
+    for field in query:
+        if field not in allowed:
+            raise wrong(field, f"is not a parameter of this route, which takes {', '.join(allowed)}", code="unsupported_parameter")
+
+
 def query_integer(query: Mapping[str, str], field: str, *, default: int, low: int, high: int) -> int:
     text = query.get(field)
     if text is None:
