@@ -32,7 +32,7 @@ class Keyring:
         """The key of an `Authorization` header. Raises `Denied`."""
         scheme, _, secret = (authorization or "").partition(" ")
         if scheme.lower() != "bearer" or not secret.strip():
-            raise errors.Denied("send a valid key as 'Authorization: Bearer <key>'")
+            raise errors.Denied("send a key as 'Authorization: Bearer <key>'; the first lines of `mnemon serve` say which")
         stamp = self.driver.stamp(keys.TOPIC)
         if stamp != self.stamp:
             await self._reload(stamp)
