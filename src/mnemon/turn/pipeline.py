@@ -19,6 +19,7 @@ from mnemon.turn.answer import LAST_WORD_SECONDS, Answer, to_its_end
 from mnemon.turn.gates import Gates, Place, busy
 from mnemon.turn.parts import Parts
 from mnemon.turn.prompt import prompt_for
+from mnemon.turn.pulse import Pulse
 from mnemon.turn.running import Running, Wire, split_frames
 
 log = logging.getLogger("mnemon.turn")
@@ -35,6 +36,7 @@ class Turns:
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
         self.gates = Gates()
+        self.pulse = Pulse()
         self.running: set[Running] = set()
         self.by_slot: dict[bytes, Running] = {}
         self.stopping = False
@@ -99,6 +101,8 @@ class Turns:
             await self._in_order(request, wire, running)
         except errors.MnemonError as error:
             failure = error
+            if isinstance(error, errors.ModelError):
+                self.pulse.failed(error, self.parts.clock())
         except asyncio.CancelledError:
             failure = errors.Stopped("the server stopped before the turn ended; send the request again")
             raise
@@ -134,6 +138,7 @@ class Turns:
                 self._replay(found, request, running)
             elif isinstance(found, resolve.Begun):
                 await Answer(self.parts, found, wire, running).run()
+                self.pulse.answered(self.parts.clock())
             else:
                 await elsewhere.follow(self.parts.driver, request, running, clock=self.parts.clock)
         finally:
