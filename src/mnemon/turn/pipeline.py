@@ -169,18 +169,19 @@ class Turns:
                 wait = min(wait * 2, LONGEST_WAIT)
 
     async def _begin(self, request: TurnRequest, wire: Wire, running: Running, *, token: str) -> resolve.Found:
-        """Try to become the writer. Who is stopped meanwhile gives back what the database may still have granted."""
+        """Try to become the writer. Whose client leaves meanwhile gives back what the database may still have granted."""
         parts, driver = self.parts, self.parts.driver
-        work = asyncio.ensure_future(
-            driver.write(
-                lambda tx: resolve.begin(tx, request, owner=driver.owner, token=token, ours=parts.leases, now=parts.clock()), durable=False
-            )
+        work = driver.write(
+            lambda tx: resolve.begin(tx, request, owner=driver.owner, token=token, ours=parts.leases, now=parts.clock()), durable=False
         )
+        if not request.stateless:  # it is stopped with the process only, and so is what it holds
+            return await work
+        granted = asyncio.ensure_future(work)
         try:
-            return await asyncio.shield(work)
+            return await asyncio.shield(granted)
         except asyncio.CancelledError:
             with contextlib.suppress(errors.MnemonError):
-                found = await to_its_end(work)
+                found = await to_its_end(granted)
                 if isinstance(found, resolve.Begun):
                     await Answer(parts, found, wire, running).give_back()
             raise
