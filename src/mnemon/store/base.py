@@ -71,6 +71,10 @@ class Tx(Protocol):
         """Whether the process that called itself `owner` still runs. Never wrong about a dead one of this machine or cluster."""
         ...
 
+    def touch(self, topic: str) -> None:
+        """Tell every process that shares the database that the topic changed: once this transaction is committed, and only then."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
@@ -142,11 +146,7 @@ class Driver(Protocol):
         ...
 
     def stamp(self, topic: str) -> int:
-        """A number that changes whenever any process touched the topic. Cheap enough for every request."""
-        ...
-
-    async def touch(self, topic: str) -> None:
-        """Tell every process that shares the database that the topic changed."""
+        """A number that changes whenever any process touched the topic (`Tx.touch`). Cheap enough for every request."""
         ...
 
     def condition(self) -> Condition:

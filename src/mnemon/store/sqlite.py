@@ -38,6 +38,7 @@ class SqliteTx:
         self.connection = connection
         self.driver = driver
         self.statements = driver.statements
+        self.touched: set[str] = set()
 
     def run(self, name: str, /, **params: Any) -> int:
         return self.connection.execute(self.statements[name], params).rowcount
@@ -73,6 +74,17 @@ class SqliteTx:
             return True
         file.unlink(missing_ok=True)
         return False
+
+    def touch(self, topic: str) -> None:
+        self.touched.add(topic)
+
+    def tell(self) -> None:
+        """Let the others know what this transaction touched, now that it is committed. One touch too many does no harm."""
+        while self.touched:
+            path = self.driver.owners / f"{self.touched.pop()}.stamp"
+            path.touch()
+            now = max(time.time_ns(), path.stat().st_mtime_ns + 1)  # many a kernel's own clock for files is too coarse
+            os.utime(path, ns=(now, now))
 
 
 class Work(NamedTuple):
@@ -243,9 +255,11 @@ class Sqlite:
                 alone = len(batch) == 1
                 results = [(batch[0].function(tx), None)] if alone else [savepoint(tx, work) for work in batch]
                 connection.execute("COMMIT")
+                tx.tell()
         except Exception as error:  # noqa: BLE001 - whatever it was, its place is with those who wait for the result
             with contextlib.suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
+            tx.touched.clear()
             results = [(None, error)] * len(batch)
         return results
 
@@ -254,12 +268,6 @@ class Sqlite:
             return (self.owners / f"{topic}.stamp").stat().st_mtime_ns
         except FileNotFoundError:
             return 0
-
-    async def touch(self, topic: str) -> None:
-        path = self.owners / f"{topic}.stamp"
-        path.touch()
-        now = max(time.time_ns(), path.stat().st_mtime_ns + 1)  # many a kernel's own clock for files is too coarse
-        os.utime(path, ns=(now, now))
 
     @contextlib.contextmanager
     def _look(self) -> Iterator[sqlite3.Connection]:

@@ -28,6 +28,8 @@ log = logging.getLogger("mnemon.turn")
 
 T = TypeVar("T")
 
+LAST_WORD_SECONDS = 2.0  # for the database to answer a turn that must stop
+
 
 class Answer:
     """Carries one turn from its prompt to its commit."""
@@ -48,7 +50,7 @@ class Answer:
             self.running.effective = Effective(session_id=begun.session_id, session_key=begun.session_key)
             await self._commit(prompt, await self._call(prompt))
         except BaseException:
-            await self._give_back()
+            await self.give_back()
             raise
         if not parts.counter.loaded:
             parts.counter.warm()
@@ -198,7 +200,7 @@ class Answer:
 
     # -- failure ------------------------------------------------------------------------------------------------------------
 
-    async def _give_back(self) -> None:
+    async def give_back(self) -> None:
         """Undo what `resolve.begin` did. The process's death would do the same."""
         begun, request = self.begun, self.request
         if begun.lease is None and not request.idempotency:
@@ -211,15 +213,26 @@ class Answer:
                 Records(tx, request.tenant).give_up(request.idempotency, owner=self.parts.driver.owner)
 
         try:
-            await self.parts.driver.write(undo, durable=False)
-        except errors.StoreError:
+            async with asyncio.timeout(LAST_WORD_SECONDS):
+                await self.parts.driver.write(undo, durable=False)
+        except (errors.StoreError, TimeoutError):
             log.warning("a lease could not be given back; it ends with this process", exc_info=True)
 
 
 async def to_its_end(work: Awaitable[T]) -> T:
-    """Wait for a commit though the turn is told to stop: once it is written, the turn has ended, and the client is to know."""
+    """Wait for a commit though the turn is told to stop: once it is written, the turn has ended, and the client is to know.
+
+    Only a database that does not answer is not waited for.
+    """
     future = asyncio.ensure_future(work)
+    told = False
     while not future.done():
         with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.wait([future])
+            await asyncio.wait([future], timeout=LAST_WORD_SECONDS if told else None)
+            if told:
+                break
+        told = True
+    if not future.done():
+        future.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody is left to hear of it
+        raise asyncio.CancelledError
     return future.result()

@@ -15,7 +15,10 @@ from mnemon.store.messages import Messages, lines_json
 from mnemon.store.receipts import Receipts
 from mnemon.store.sessions import NewSession, Sessions, Usage
 from mnemon.turn import reply as replies
+from mnemon.turn.commands import is_command
 from mnemon.turn.resolve import Begun
+
+LONGEST_PREVIEW = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,13 +104,16 @@ def learn(tx: Tx, result: Result, lineage: Lineage, memory: Memory) -> tuple[Lea
     plans = [(message.position, plan) for message, plan in zip(result.messages, result.plans, strict=True)]
     learned = Learned(tenant=tenant, scope=lineage.scope, lineage=lineage.id, plans=plans)
     mark = memory.learn(tx, learned)
-    Sessions(tx, tenant).count(lineage.tip, usage_of(result))
+    sessions, usage = Sessions(tx, tenant), usage_of(result)
+    sessions.count(lineage.tip, usage)
+    if result.begun.begins_anew:
+        sessions.show_as(lineage.root, usage.preview)
     return learned, mark
 
 
 def usage_of(result: Result) -> Usage:
     usage = result.usage
-    said = next((m.text for m in result.messages if m.role == "user"), "")
+    said = next((m.text for m in result.messages if m.role == "user" and not is_command(m.message)), "")
     return Usage(
         messages=len(result.messages),
         tool_calls=sum(len(m.message.calls) for m in result.messages),
@@ -117,7 +123,7 @@ def usage_of(result: Result) -> Usage:
         reasoning_tokens=replies.detail(usage, "completion_tokens_details", "reasoning_tokens"),
         calls=1,
         model=result.begun.request.model,
-        preview=said[:100].replace("\x00", " ") or None,
+        preview=" ".join(said[:LONGEST_PREVIEW].replace("\x00", " ").split()) or None,
     )
 
 

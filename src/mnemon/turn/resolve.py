@@ -50,10 +50,17 @@ class Begun:
     def next_position(self) -> int:
         return self.lineage.next_position if self.lineage else 1
 
+    @property
+    def begins_anew(self) -> bool:
+        """Whether the very first thing the user said was edited."""
+        return self.cut is not None and not self.compacted_to and not any(m.role == "user" for m in self.history)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Busy:
-    """Another turn of this session is running."""
+    """Another turn of this conversation is running. `lease` is the conversation's own name."""
+
+    lease: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +87,11 @@ def begin(tx: Tx, request: TurnRequest, *, owner: int, token: str, tails: Tails,
             raise errors.Conflict(message, code="stream_lost", param="Last-Event-ID")
     lease = None if request.stateless else lease_name(Sessions(tx, request.tenant), request)
     if lease is not None and not leases.take(lease, token):
-        return Busy()
+        return Busy(lease=lease)
     found = look(tx, request, tails=tails, token=token)  # behind the lease: what its last holder wrote is seen
     if lease is not None and found.lease != lease:  # the key got its first session meanwhile
         leases.give_up(lease, token)
-        return Busy()
+        return Busy(lease=str(found.lease))
     if request.idempotency and not records.begin(request.idempotency, owner=owner, now=now):
         if lease is not None:
             leases.give_up(lease, token)
@@ -97,8 +104,13 @@ def lease_name(sessions: Sessions, request: TurnRequest) -> str:
     identity = request.identity
     session_id = identity.session_id or sessions.current_of(str(identity.session_key))
     if session_id is None:
-        return f"\x01{identity.session_key}"  # no id holds a control character
+        return unnamed(request)
     return sessions.root_of(session_id) or session_id
+
+
+def unnamed(request: TurnRequest) -> str:
+    """What stands for the id of a key's transcript while that is not known. No id holds a control character."""
+    return f"\x01{request.identity.session_key}"
 
 
 def look(tx: Tx, request: TurnRequest, *, tails: Tails, token: str = "") -> Begun:
@@ -113,7 +125,7 @@ def look(tx: Tx, request: TurnRequest, *, tails: Tails, token: str = "") -> Begu
 
 
 def look_stateless(request: TurnRequest) -> Begun:
-    check_tool_results((), request.spoken())
+    check_tool_results((), request.spoken(), request)
     return Begun(request=request, new=request.spoken())
 
 
@@ -124,7 +136,7 @@ def locate(sessions: Sessions, request: TurnRequest) -> tuple[Lineage | None, st
     if session_id is None and identity.session_key is not None:
         session_id = sessions.current_of(identity.session_key)
         if session_id is None:
-            return None, f"\x01{identity.session_key}"  # no id holds a control character
+            return None, unnamed(request)
     lineage = sessions.lineage_of(session_id) if session_id else None
     if lineage is None:
         if request.must_exist:
@@ -140,7 +152,7 @@ def locate(sessions: Sessions, request: TurnRequest) -> tuple[Lineage | None, st
 def first_turn(sessions: Sessions, request: TurnRequest, *, lease: str, token: str) -> Begun:
     """A session that does not exist yet; it will be created by the commit."""
     identity = request.identity
-    check_tool_results((), request.spoken())
+    check_tool_results((), request.spoken(), request)
     scope = sessions.existing_scope(identity.session_key) if identity.session_key is not None else None
     return Begun(
         request=request,
@@ -159,12 +171,12 @@ def next_turn(tx: Tx, sessions: Sessions, request: TurnRequest, *, lineage: Line
     upto, state = lineage.compacted_to, lineage.state
     if found.cut is not None and found.cut <= upto:
         upto, state = messages.compaction_before(found.cut)
-    history = tails.get(lineage) if found.cut is None else None
-    if history is None:
-        history = messages.live(after=upto)
+    history: Sequence[StoredMessage] | None
     if found.cut is not None:
-        history = [m for m in history if m.position < found.cut]
-    check_tool_results(history, found.new)
+        history = messages.live(after=upto, before=found.cut)
+    elif (history := tails.get(lineage)) is None:
+        history = messages.live(after=upto)
+    check_tool_results(history, found.new, request)
     return Begun(
         request=request,
         session_id=lineage.tip,
@@ -194,12 +206,13 @@ def scopes_of(sessions: Sessions, request: TurnRequest, lineage: Lineage) -> tup
     return tuple(found)
 
 
-def check_tool_results(history: Sequence[StoredMessage], new: Sequence[Message]) -> None:
-    """A tool's result must answer a call that waits for one. Raises `Invalid`."""
+def check_tool_results(history: Sequence[StoredMessage], new: Sequence[Message], request: TurnRequest) -> None:
+    """A tool's result must answer a call that waits for one. Raises `Invalid` with its place in the request."""
     if not any(m.role == "tool" for m in new):
         return
     waiting = waiting_calls(history)
-    for index, message in enumerate(new):
+    places = [index for index, message in enumerate(request.messages) if message.spoken][-len(new) :]
+    for index, message in zip(places, new, strict=True):
         if message.role != "tool":
             waiting = {call.get("id") for call in message.calls}
         elif (call_id := message.body.get("tool_call_id")) in waiting:
