@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from bench import client, messages
 
 _T = TypeVar("_T")
+SESSION_TURNS = 20
 _AFTERWORK = 0.1
 _TURNS_LIMIT = 120.0
 _NUMBERS = itertools.count(1)
@@ -81,21 +82,38 @@ def session_name() -> str:
     return f"bench-{_RUN}-{next(_NUMBERS)}"
 
 
+class Speaker:
+    """One client: a key of its own, so that there is something to recall, and a new session every so many turns.
+
+    Sessions are equally long whatever the number of clients; what a long one costs is a row of its own.
+    """
+
+    def __init__(self) -> None:
+        self._key = session_name()
+        self._spoken = 0
+
+    def next_request(self) -> bytes:
+        """Its next turn."""
+        session = f"{self._key}-{self._spoken // SESSION_TURNS}"
+        self._spoken += 1
+        return messages.chat(next(_NUMBERS), session, key=self._key)
+
+
 class Crew:
-    """The clients of one contestant, each in its own session on its own connection, one turn after the other."""
+    """The clients of one contestant, each on its own connection, one turn after the other."""
 
     def __init__(self, port: int, *, clients: int, cpu: Callable[[], float]) -> None:
         self.load = JsonLoad()
         self._port = port
         self._cpu = cpu
-        self._sessions = _sessions(clients)
+        self._speakers = [Speaker() for _ in range(clients)]
         self._connections: list[client.Connection] = []
 
     async def warm_up(self) -> None:
         """Connect, and take a few turns that are not measured."""
-        self._connections = [await client.connect(self._port) for _ in self._sessions]
+        self._connections = [await client.connect(self._port) for _ in self._speakers]
         unmeasured = JsonLoad()
-        await self._turns(max(1, 20 // len(self._sessions)), unmeasured)
+        await self._turns(max(1, SESSION_TURNS // len(self._speakers)), unmeasured)
         self.load.failures += unmeasured.failures
         await asyncio.sleep(_AFTERWORK)
 
@@ -114,7 +132,7 @@ class Crew:
             connection.close()
 
     async def _turns(self, turns: int, load: JsonLoad) -> float:
-        spoken = [[messages.chat(next(_NUMBERS), session) for _ in range(turns)] for session in self._sessions]
+        spoken = [[speaker.next_request() for _ in range(turns)] for speaker in self._speakers]
         talks = [_speak(connection, texts, load) for connection, texts in zip(self._connections, spoken, strict=True)]
         began = time.perf_counter()
         if not await _together(talks, _TURNS_LIMIT):

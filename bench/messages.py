@@ -39,16 +39,18 @@ def message(number: int) -> str:
     return text
 
 
-def chat(number: int, session: str, *, stream: bool = False) -> bytes:
-    """A whole HTTP request: the newest message only, in the session named by the header."""
+def chat(number: int, session: str, *, key: str | None = None, stream: bool = False) -> bytes:
+    """A whole HTTP request: the newest message only, in the session named by the header, and under a key if there is one."""
     fields: dict[str, object] = {"model": MODEL, "messages": [{"role": "user", "content": message(number)}]}
     if stream:
         fields |= {"stream": True, "stream_options": {"include_usage": True}}
     body = json.dumps(fields, separators=(",", ":")).encode()
+    names = {"X-Hermes-Session-Id": session} | ({"X-Hermes-Session-Key": key} if key else {})
     head = (
         "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-        f"Authorization: Bearer {KEY}\r\nX-Hermes-Session-Id: {session}\r\nContent-Length: {len(body)}\r\n\r\n"
+        f"Authorization: Bearer {KEY}\r\n" + "".join(f"{name}: {value}\r\n" for name, value in names.items())
     )
+    head += f"Content-Length: {len(body)}\r\n\r\n"
     return head.encode() + body
 
 

@@ -21,6 +21,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -73,6 +74,39 @@ def database(server_url: str) -> Iterator[str]:
         except psycopg.errors.ObjectInUse:
             _execute(server_url, "DROP DATABASE {} WITH (FORCE)", name)
             raise
+
+
+@contextlib.contextmanager
+def hanging(url: str) -> Iterator[tuple[str, threading.Event]]:
+    """The same database through a door that passes nothing on any more once the event is set, and closes nothing either."""
+    place, hang = urlsplit(url), threading.Event()
+    listener = socket.create_server(("127.0.0.1", 0))
+    opened: list[socket.socket] = []
+
+    def pump(source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                if not hang.is_set():
+                    target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = listener.accept()
+                far = socket.create_connection((place.hostname, place.port))
+                opened.extend((near, far))
+                for pair in ((near, far), (far, near)):
+                    threading.Thread(target=pump, args=pair, daemon=True).start()
+
+    threading.Thread(target=serve, daemon=True).start()
+    account = place.netloc.rpartition("@")[0]
+    try:
+        yield urlunsplit(place._replace(netloc=f"{account}@127.0.0.1:{listener.getsockname()[1]}")), hang
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        for each in (listener, *opened):
+            each.close()
 
 
 def _execute(url: str, statement: str, name: str) -> None:

@@ -27,6 +27,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 # Who may call what. A new route is a decision: it fails here until it stands in one of the two.
 OPEN = {("GET", "/health"), ("GET", "/v1/health")}
 WITH_KEY = {
+    ("GET", "/"),
     ("POST", "/v1/chat/completions"),
     ("POST", "/v1/context/preview"),
     ("GET", "/v1/receipts/{receipt_id}"),

@@ -8,6 +8,7 @@ The answer is `ECHO:` and the text of the last user message, unless that holds w
     [[slow S]]          take S seconds for the answer: spread over the words of a stream, before the whole of a JSON reply
     [[fail STATUS N]]   refuse with this HTTP status; with N, only the first N requests with this very message
     [[cut N]]           break the connection after N words of a stream, or before a JSON reply
+    [[truncate]]        end as if the most tokens allowed were reached
     [[hang]]            accept the request and say nothing
     [[call NAME JSON]]  call a tool; the request after its result is answered with `TOOL:` and the result
 
@@ -82,6 +83,7 @@ class Script:
     status: int | None = None
     cut: int | None = None
     hang: bool = False
+    truncated: bool = False
 
 
 def script(upstream: Upstream, messages: list[Json]) -> Script:
@@ -105,6 +107,7 @@ def script(upstream: Upstream, messages: list[Json]) -> Script:
         status=int(status) if refused else None,
         cut=int(asked["cut"] or 0) if "cut" in asked else None,
         hang="hang" in asked,
+        truncated="truncate" in asked,
     )
 
 
@@ -241,7 +244,7 @@ def calls(told: Script) -> list[Json]:
 
 def finish(told: Script) -> str:
     """Why the answer ends."""
-    return "tool_calls" if told.tool else "stop"
+    return "tool_calls" if told.tool else "length" if told.truncated else "stop"
 
 
 def choice(name: str, told: Script) -> Json:

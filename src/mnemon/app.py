@@ -103,29 +103,14 @@ async def fixed_keys(settings: Settings, driver: Driver) -> list[keys.ApiKey]:
 
 def create_app(settings: Settings, *, model: Model | None = None, clock: Clock = clocks.system) -> Starlette:
     """The server as an ASGI application. `model` and `clock` stand in for the real ones in tests."""
-    driver = open_driver(settings)
-    used = model or open_model(settings)
-    metrics = Metrics()
     upstream = settings.upstream_url is not None or model is not None
-    names = Names(used, upstream=upstream, configured=settings.upstream_model, shown=settings.model_name)
-    parts = Parts(
-        driver=driver,
-        model=used,
-        memory=open_memory(settings, driver),
-        counter=Counter.for_model(settings.upstream_model),
-        names=names,
-        limits=Limits(budget=settings.context_budget, recall_tokens=settings.recall_tokens, compress_at=settings.compress_at),
-        clock=clock,
-        metrics=metrics,
-    )
-    turns = Turns(parts)
-    keyring = Keyring(driver, fixed=[])
+    parts = open_parts(settings, model or open_model(settings), upstream=upstream, clock=clock)
     services = Services(
-        driver=driver,
-        turns=turns,
-        names=names,
-        keyring=keyring,
-        metrics=metrics,
+        driver=parts.driver,
+        turns=Turns(parts),
+        names=parts.names,
+        keyring=Keyring(parts.driver, fixed=[]),
+        metrics=parts.metrics,
         clock=clock,
         version=__version__,
         started_at=clock(),
@@ -134,30 +119,46 @@ def create_app(settings: Settings, *, model: Model | None = None, clock: Clock =
         cors=bool(settings.cors_origins),
         model_kind="upstream" if upstream else "builtin",
     )
-
-    @contextlib.asynccontextmanager
-    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        async with contextlib.AsyncExitStack() as stack:
-            settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-            stack.push_async_callback(used.close)
-            await driver.open()
-            stack.push_async_callback(driver.close)
-            keyring.fixed = await fixed_keys(settings, driver)
-            await turns.open()
-            stack.push_async_callback(turns.close, STOP_PATIENCE)
-            sweeper = asyncio.create_task(sweep(driver, clock))
-            stack.callback(sweeper.cancel)
-            yield
-
     app = Starlette(
         routes=routes(),
-        middleware=middleware(settings, keyring, metrics),
+        middleware=middleware(settings, services.keyring, parts.metrics),
         exception_handlers={errors.MnemonError: edge_errors.known, HTTPException: edge_errors.http, Exception: edge_errors.unknown},
-        lifespan=lifespan,
+        lifespan=lambda _app: alive(settings, services, parts.model),
     )
     app.router.redirect_slashes = False
     app.state.services = services
     return app
+
+
+def open_parts(settings: Settings, model: Model, *, upstream: bool, clock: Clock) -> Parts:
+    driver = open_driver(settings)
+    return Parts(
+        driver=driver,
+        model=model,
+        memory=open_memory(settings, driver),
+        counter=Counter.for_model(settings.upstream_model),
+        names=Names(model, upstream=upstream, configured=settings.upstream_model, shown=settings.model_name),
+        limits=Limits(budget=settings.context_budget, recall_tokens=settings.recall_tokens, compress_at=settings.compress_at),
+        clock=clock,
+        metrics=Metrics(),
+    )
+
+
+@contextlib.asynccontextmanager
+async def alive(settings: Settings, services: Services, model: Model) -> AsyncIterator[None]:
+    """The life of a server: what is opened is closed in the opposite order, however it ends."""
+    driver = services.driver
+    async with contextlib.AsyncExitStack() as stack:
+        settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        stack.push_async_callback(model.close)
+        await driver.open()
+        stack.push_async_callback(driver.close)
+        services.keyring.fixed = await fixed_keys(settings, driver)
+        await services.turns.open()
+        stack.push_async_callback(services.turns.close, STOP_PATIENCE)
+        sweeper = asyncio.create_task(sweep(driver, services.clock))
+        stack.callback(sweeper.cancel)
+        yield
 
 
 def middleware(settings: Settings, keyring: Keyring, metrics: Metrics) -> list[Middleware]:

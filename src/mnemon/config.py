@@ -297,6 +297,12 @@ def checked(settings: Settings) -> Settings:
     return settings
 
 
+def doubts(settings: Settings) -> list[str]:
+    """What is set and can be used, but hardly meant."""
+    lonely = [name for name in ("upstream_model", "upstream_key") if getattr(settings, name) is not None and settings.upstream_url is None]
+    return [f"{PREFIX}{name.upper()} has no effect without MNEMON_UPSTREAM_URL: the built-in model answers" for name in lonely]
+
+
 def describe(settings: Settings) -> list[tuple[str, str]]:
     """(name, value) of every setting, secrets hidden."""
     return [(PREFIX + f.name.upper(), hidden(f.name, getattr(settings, f.name))) for f in fields(settings)]

@@ -180,6 +180,37 @@ def test_what_cannot_be_asked_for(tmp_path: Path) -> None:
     assert "--session holds a control character" in error("--session", "a\x07b", **env)
 
 
+def test_a_session_is_announced_once_it_exists(server: Server) -> None:
+    """A conversation that never began leaves no id behind to be continued."""
+    failed = chat(server, "-m", "[[fail 500]]")
+    assert failed.returncode == 2
+    assert not SESSION.search(failed.stderr)
+    assert len(SESSION.findall(chat(server, stdin="one\ntwo\n").stderr)) == 1
+
+
+def test_commands_that_are_none_are_not_sent(server: Server, upstream: Upstream) -> None:
+    """A mistyped command is explained and ends a script; `//` and a space send it; a path is no command."""
+    before = len(upstream.requests)
+    for line in ("/nwe", "/new please", "/help me"):
+        ended = chat(server, "--session", "typo", "-m", line)
+        assert (ended.returncode, ended.stdout) == (2, "")
+        assert f"{line!r} is no command" in ended.stderr
+    helped = chat(server, "--session", "typo", "-m", "/help")
+    assert (helped.returncode, helped.stdout) == (0, "")
+    assert "/new, /reset" in helped.stderr
+    assert len(upstream.requests) == before
+    sent = chat(server, "--session", "typo", stdin="//nwe\n /nwe\n/etc/hosts is gone\n//new\n")
+    assert sent.stdout == "ECHO:/nwe\nECHO: /nwe\nECHO:/etc/hosts is gone\nECHO://new\n"
+
+
+def test_a_reply_that_was_cut_off_says_so(server: Server) -> None:
+    """What ends by the model's limit is marked, beside the reply and not in it."""
+    ended = chat(server, "--session", "cut", "-m", "[[say all of it]] [[truncate]]")
+    assert ended.stdout == "all of it\n"
+    assert "the reply was cut off" in ended.stderr
+    assert "cut off" not in chat(server, "--session", "cut", "-m", "hi").stderr
+
+
 class Terminal:
     """A person at a terminal: types, waits for what is shown, presses Ctrl-C and Ctrl-D."""
 
@@ -228,9 +259,16 @@ def test_a_conversation_in_a_terminal(server: Server) -> None:
     """A person is shown how to leave, gets replies, and leaves with Ctrl-D."""
     with terminal(server) as person:
         assert "/quit or Ctrl-D leaves" in person.shown
-        assert SESSION.search(person.shown)
+        assert not SESSION.search(person.shown), "there is none yet"
         person.type("hello\n")
-        person.sees("ECHO:hello\r\n> ")
+        person.sees("ECHO:hello\r\nSession sess_")
+        person.sees("> ")
+        person.type("/help\n")
+        person.sees("//text")
+        person.sees("> ")
+        person.type("/models\n")
+        person.sees("'/models' is no command")
+        person.sees("> ")
         person.type("[[fail 500]]\n")
         person.sees("mnemon: ")
         person.sees("> ")

@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from mnemon import cli
-from tests import servers
+from tests import postgres, servers
 from tests.servers import Answer, Server
 from tests.upstream import Upstream
 
@@ -127,19 +127,39 @@ def test_a_port_in_use_stops_the_start(tmp_path: Path, host: str) -> None:
 
 
 def test_the_first_start_makes_a_key_and_a_call_that_works(tmp_path: Path) -> None:
-    """The key is kept where only its owner can read it, and the printed call works when pasted into a shell."""
+    """The key is shown once and kept where only its owner can read it; the call works when pasted, at later starts too."""
     if not shutil.which("curl"):
         pytest.skip("there is no curl here")
-    with servers.running(data_dir=tmp_path, env={"MNEMON_API_KEY": None}) as server:
-        file = tmp_path / "api_key"
+    with servers.running(data_dir=tmp_path / "my data", env={"MNEMON_API_KEY": None}) as server:
+        file = tmp_path / "my data" / "api_key"
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
-        lines = server.output().partition("Try it:\n")[2]
-        pasted = subprocess.run(["sh", "-c", lines], capture_output=True, text=True, check=True, timeout=30)
-        assert "Alex" in json.loads(pasted.stdout)["choices"][0]["message"]["content"]
         key = file.read_text()
-        server.restart()
         assert key.strip() in server.output()
+        assert "Alex" in pasted(server)
+        server.restart()
+        assert key.strip() not in server.output(), "it is shown once"
+        assert f"key       kept in {file}" in server.output()
+        assert "Alex" in pasted(server)
         assert file.read_text() == key
+
+
+def pasted(server: Server) -> str:
+    """The reply to the call in the start-up lines, as a shell makes it."""
+    lines = server.output().partition("Try it:\n")[2]
+    ended = subprocess.run(["sh", "-c", lines], capture_output=True, text=True, check=True, timeout=30)
+    return str(json.loads(ended.stdout)["choices"][0]["message"]["content"])
+
+
+def test_a_model_without_an_address_is_doubted(tmp_path: Path) -> None:
+    """A model or a key for an upstream that is not set has no effect, and the start says so."""
+    env = {"MNEMON_UPSTREAM_MODEL": "llama3.3", "MNEMON_UPSTREAM_KEY": "secret"}
+    with servers.running(data_dir=tmp_path, env=env) as server:
+        assert "MNEMON_UPSTREAM_MODEL has no effect without MNEMON_UPSTREAM_URL" in server.output()
+        assert "MNEMON_UPSTREAM_KEY has no effect" in server.output()
+        assert "secret" not in server.output()
+    checked = CliRunner(env={"MNEMON_DATA_DIR": str(tmp_path), **env}).invoke(cli.main, ["check"])
+    assert checked.exit_code == 1
+    assert "WRONG  settings        MNEMON_UPSTREAM_MODEL has no effect" in checked.stdout
 
 
 def test_a_configured_key_is_not_printed(tmp_path: Path) -> None:
@@ -206,6 +226,41 @@ def test_a_turn_that_does_not_end_is_handed_back() -> None:
         assert "Traceback" not in server.output()
         server.restart()
         assert server.chat("again", session="held").text == "ECHO:again"
+
+
+def test_a_stop_says_what_it_waits_for_and_can_be_hurried() -> None:
+    """Ctrl-C names the turns in flight and how long they may take; a second one hands them back at once."""
+    with servers.scripted_upstream() as upstream, servers.running(upstream=upstream) as server:
+        with in_flight(server, upstream, "[[hang]]") as answers:
+            server.process.send_signal(signal.SIGINT)
+            deadline = time.monotonic() + SECONDS_TO_STOP
+            while "Stopping: waiting up to 8 s for 1 turn (" not in server.output():
+                assert time.monotonic() < deadline, server.output()
+                time.sleep(0.02)
+            server.process.send_signal(signal.SIGINT)
+            assert server.process.wait(SECONDS_TO_STOP) == 0
+        [answer] = answers
+        assert answer.body["error"]["code"] == "server_stopping"
+        assert "Traceback" not in server.output()
+
+
+@pytest.mark.postgres
+def test_a_stop_does_not_wait_for_ever_for_a_database_that_hangs(postgres_url: str) -> None:
+    """A turn whose commit gets no answer holds the stop up for some seconds, not longer."""
+    with (
+        postgres.hanging(postgres_url) as (url, hang),
+        servers.scripted_upstream() as upstream,
+        servers.running(upstream=upstream, env={"MNEMON_DATABASE_URL": url}) as server,
+    ):
+        with in_flight(server, upstream, "[[say one two three]] [[slow 1]]") as answers:
+            hang.set()
+            time.sleep(1.5)
+            server.process.send_signal(signal.SIGINT)
+            time.sleep(1)
+            server.process.send_signal(signal.SIGINT)
+            assert server.process.wait(20) == 0
+        assert answers[0].body["error"]["code"] == "server_stopping"
+        assert "never retrieved" not in server.output()
 
 
 @contextlib.contextmanager

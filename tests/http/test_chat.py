@@ -203,6 +203,9 @@ async def test_an_orphan_tool_result_is_refused(light: World) -> None:
         error(await light.chat([user("Hi."), result], kept), 400, "unknown_tool_call", "messages[1].tool_call_id")
     await light.say("Hi.", "s")
     error(await light.chat([result], "s"), 400, "unknown_tool_call")
+    system, reply = {"role": "system", "content": "Be brief."}, {"role": "assistant", "content": "Reply 1."}
+    whole = [system, user("Hi."), reply, {**system, "role": "developer"}, user("And?"), result]
+    error(await light.chat(whole, "s"), 400, "unknown_tool_call", "messages[5].tool_call_id")
     assert len(await light.messages("s")) == 2
 
 

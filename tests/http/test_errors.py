@@ -162,7 +162,7 @@ async def test_stream_options_go_with_streams(light: World) -> None:
 async def test_j29_unknown_routes_and_methods_are_json(light: World) -> None:
     """404 and 405 have the one shape, and 405 names the methods that work."""
     for method, path in (
-        ("GET", "/"),
+        ("GET", "/index.html"),
         ("GET", "/v1"),
         ("GET", "/v1/nowhere"),
         ("POST", "/api/sessions/s/nowhere"),

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from mnemon.core.records import Identity, Message, TurnRequest
+from mnemon.store.base import Tx
+from mnemon.turn import resolve
+from mnemon.turn.tails import Tails
 from tests.http.world import ID, Json, World, error, path_of, text
 
 
@@ -65,6 +69,40 @@ async def test_an_edited_message_branches_and_the_old_branch_stays_readable(worl
     assert await world.messages("s", "branch=1") == old
     assert await world.messages("s", "branch=2") == stored("One.", "Reply 1.", "Two, but better.", "Reply 4.", "Go on.", "Reply 5.")
     error(await world.client.get(f"{path_of('s')}/messages?branch=3"), 400, param="branch")
+
+
+class Counting:
+    """A transaction that counts the rows it was asked for, by statement."""
+
+    def __init__(self, tx: Any) -> None:
+        self.tx = tx
+        self.rows: dict[str, int] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.tx, name)
+
+    def all(self, name: str, /, **params: Any) -> list[Any]:
+        """As the transaction does."""
+        found: list[Any] = self.tx.all(name, **params)
+        self.rows[name] = len(found)
+        return found
+
+
+async def test_an_edit_loads_nothing_of_what_it_replaces(world: World) -> None:
+    """Of a long conversation whose beginning is edited only what stands before the edit is read for the prompt."""
+    for number in range(20):
+        await world.say(f"No {number}.", "s")
+    edited = tuple(map(Message, [user("No 0."), assistant("Reply 1."), user("Another.")]))
+    request = TurnRequest(tenant="default", identity=Identity(session_id="s"), messages=edited, params={}, model="mnemon", stream=False)
+
+    def look(tx: Tx) -> tuple[list[str], dict[str, int]]:
+        counting = Counting(tx)
+        begun = resolve.look(counting, request)
+        return [m.text for m in begun.history], counting.rows
+
+    history, rows = await world.app.state.services.driver.read(look)
+    assert history == ["No 0.", "Reply 1."]
+    assert rows["messages_live"] == 2
 
 
 async def test_a_regenerated_reply_branches(world: World) -> None:

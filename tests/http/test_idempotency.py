@@ -11,6 +11,8 @@ import pytest
 
 from mnemon.core import clock as clocks
 from mnemon.core import errors
+from mnemon.core.records import Idempotency, Identity, Message, TurnRequest
+from mnemon.edge.chat import ChatWire
 from tests.http.world import ID, RECEIPT, REPLAYED, Json, World, background, error, frames, path_of, running, text
 
 AGAIN = {"Idempotency-Key": "try-1"}
@@ -109,6 +111,26 @@ async def test_a_stateless_turn_is_replayed_too(world: World) -> None:
     assert (await world.stream("Hi.", headers={"Idempotency-Key": "try-2"})).frames == streamed.frames
     assert len(world.model.requests) == 2
     assert await world.listed() == []
+
+
+async def test_a_claim_is_given_back_though_it_was_just_being_written(world: World) -> None:
+    """A turn whose client leaves while the database grants its claim does not leave the claim behind."""
+    app = world.app.state.services
+    request = TurnRequest(
+        tenant="default",
+        identity=Identity(),
+        messages=(Message({"role": "user", "content": "Hi."}),),
+        params={},
+        model="mnemon",
+        stream=False,
+        idempotency=Idempotency(slot=b"slot", fingerprint=b"print", key="try"),
+    )
+    turn, _ = app.turns.start(request, ChatWire(model="mnemon", created=0, include_usage=False))
+    await asyncio.sleep(0)  # by now it waits for the database
+    turn.task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await turn.task
+    assert await app.driver.read(lambda tx: tx.one("idempotency_find", slot=b"slot")) is None
 
 
 @pytest.mark.parametrize("streaming", [False, True])

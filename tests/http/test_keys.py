@@ -184,6 +184,15 @@ async def test_a_command_is_the_whole_message_only(light: World) -> None:
     assert len(light.model.requests) == 5
 
 
+async def test_a_command_with_an_image_is_an_ordinary_message(light: World) -> None:
+    """`/new` is a command as a text part, too, but not beside a picture."""
+    words, picture = {"type": "text", "text": "/new"}, {"type": "image_url", "image_url": {"url": "https://a.example/cat.png"}}
+    shown = await light.say([{"role": "user", "content": [words, picture]}], "s", "chan")
+    assert (shown.headers[ID], text(shown)) == ("s", "Reply 1.")
+    assert (await light.say([{"role": "user", "content": [words]}], "s")).headers[ID] != "s"
+    assert len(light.model.requests) == 1
+
+
 async def test_new_is_idempotent(world: World) -> None:
     """The same `/new` with the same Idempotency-Key names the same new session."""
     await world.say("Hi.", "s", "chan")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
-from tests.http.world import CHANNEL, ID, World, background, error, path_of, text
+from tests.http.world import CHANNEL, ID, World, background, error, path_of, running, text
 
 
 async def test_a_session_deleted_while_its_turn_runs(world: World) -> None:
@@ -28,6 +29,25 @@ async def test_first_turns_of_a_key_at_once_make_one_session(world: World) -> No
     (made,) = {a.headers[ID] for a in answers}
     assert len(await world.messages(made)) == 12
     assert await world.listed() == [made]
+
+
+async def test_turns_by_different_names_of_a_conversation_wait_in_order(tmp_path: Path, database_url: str) -> None:
+    """Whether they name its oldest, a middle or its newest id, or its key alone: turns run in the order in which they came."""
+    async with running(tmp_path, database_url, context_budget=800, recall_tokens=100) as world:
+        ids = ["root"]
+        while len(set(ids)) < 3:
+            ids.append((await world.say("stone river garden " * 30, "root", "chan")).headers[ID])
+        names = [{"session": "root"}, {"session": ids[-2]}, {"session": ids[-1]}, {"key": "chan"}]
+        world.model.gate.clear()
+        before = len(world.model.requests)
+        turns = []
+        for number in range(12):
+            turns.append(asyncio.create_task(world.say(f"No {number}.", **names[number * 7 % 4])))
+            await asyncio.sleep(0.02)
+        world.model.gate.set()
+        await asyncio.gather(*turns)
+        asked = [request["messages"][-1]["content"].rsplit("\n", 1)[-1] for request in world.model.requests[before:]]
+        assert asked == [f"No {number}." for number in range(12)]
 
 
 async def test_two_keys_that_race_for_a_new_session(world: World) -> None:

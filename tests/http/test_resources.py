@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from mnemon.core import errors
 from tests.http.world import CHANNEL, ID, OTHER_KEY, RECEIPT, World, error, path_of, running
 
 FACT = "The launch code of the Saturn probe is heliotrope-42."
@@ -248,3 +250,90 @@ async def test_metrics_name_no_tenant_session_or_key(world: World) -> None:
 async def test_discovery_works_with_an_empty_server(light: World, path: str) -> None:
     """Nothing has to have happened before."""
     assert (await light.client.get(path)).status_code == 200
+
+
+async def test_the_preview_is_how_the_conversation_begins(world: World) -> None:
+    """It follows an edit of the first message, is one line, and is never a command or its confirmation."""
+
+    async def previews() -> dict[str, Any]:
+        return {row["_lineage_root_id"]: row["preview"] for row in (await world.get("/api/sessions"))["data"]}
+
+    first = {"role": "user", "content": "Plan a trip\n  to Rome."}
+    await world.say([first], "s")
+    await world.say("And a hotel.", "s")
+    assert (await previews())["s"] == "Plan a trip to Rome."
+    reply = {"role": "assistant", "content": "Reply 1."}
+    await world.say([first, reply, {"role": "user", "content": "No hotel."}], "s")
+    assert (await previews())["s"] == "Plan a trip to Rome."
+    await world.say([{**first, "content": "Plan a trip to Oslo."}, reply, {"role": "user", "content": "Please."}], "s")
+    assert (await previews())["s"] == "Plan a trip to Oslo."
+    made = (await world.say("/new", "s")).headers[ID]
+    assert (await previews())[made] is None
+    told = [{"role": "user", "content": "/new"}, {"role": "assistant", "content": "Started a new conversation."}]
+    await world.say([*told, {"role": "user", "content": "Bake a cake."}], made)
+    assert (await previews())[made] == "Bake a cake."
+
+
+async def test_a_parameter_without_effect_is_refused(light: World) -> None:
+    """A listing that cannot honour a parameter says which one it is, instead of showing something else."""
+    await light.say("Hi.", "s")
+    for path in ("/api/sessions", f"{path_of('s')}/messages"):
+        refused = error(await light.client.get(f"{path}?limit=1&after=x"), 400, "unsupported_parameter", "after")
+        assert "limit, offset" in refused["message"]
+        assert (await light.client.get(f"{path}?limit=1&offset=0")).status_code == 200
+
+
+async def test_the_front_door(light: World) -> None:
+    """`GET /` says with a key what this is and where the API begins; without one it is closed like everything else."""
+    found = await light.get("/")
+    assert found["name"] == "mnemon"
+    assert found["version"]
+    for path in (found["capabilities"], found["sessions"], found["health"], f"{found['api']}/models"):
+        assert (await light.client.get(path)).status_code == 200, path
+    closed = error(await light.client.get("/", headers={"Authorization": ""}), 401, "invalid_api_key")
+    assert "mnemon serve" in closed["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("/chat/completions", "/v1/chat/completions"),
+        ("/models", "/v1/models"),
+        ("/v1/v1/models", "/v1/models"),
+        ("/sessions", "/api/sessions"),
+        ("/v1/sessions", "/api/sessions"),
+        ("/v1/chat/completions/", "/v1/chat/completions"),
+    ],
+)
+async def test_a_path_that_is_nearly_right(light: World, path: str, meant: str) -> None:
+    """A route that is missed by its prefix is named."""
+    missed = error(await light.client.post(path, json={}), 404, "route_not_found")
+    assert f"did you mean {meant}?" in missed["message"]
+    assert "did you mean" not in error(await light.client.get("/v1/nothing"), 404, "route_not_found")["message"]
+
+
+async def test_health_says_what_the_last_calls_showed(tmp_path: Path) -> None:
+    """The model's state follows the turns: unknown, ok, failing since the first failure of a row, and ok again."""
+    now = 1000.0
+    async with running(tmp_path, clock=lambda: now) as world:
+
+        async def model() -> tuple[Any, ...]:
+            body = await world.get("/health/detailed")
+            found = body["readiness"]["checks"]["model"]
+            return body["status"], found["status"], found["last_answer_at"], found["failing_since"], found["last_error"]
+
+        assert await model() == ("ok", "unknown", None, None, None)
+        await world.say("Hi.", "s")
+        assert await model() == ("ok", "ok", 1000.0, None, None)
+        for failure in (errors.ModelError("gone"), errors.ModelTimeout("late")):
+            now += 1
+            world.model.script.append(failure)
+            await world.chat("Hi.", "s")
+        assert await model() == ("degraded", "failing", 1000.0, 1001.0, "upstream_timeout")
+        await world.say("/new", "s")
+        await world.chat("Hi.", "s", n=2)
+        assert (await model())[1] == "failing", "neither asked the model"
+        now += 1
+        world.model.script.append(errors.ModelRejected("not this one"))
+        await world.chat("Hi.", "s", stream=True)
+        assert await model() == ("ok", "ok", 1003.0, None, None)

@@ -152,3 +152,23 @@ async def test_j50_limits_hold_on_every_route(light: World) -> None:
     refused = await counted.chat("3", headers={ID: "s", CHANNEL: "k"})
     error(refused, 429, "rate_limit_exceeded")
     assert 1 <= int(refused.headers["retry-after"]) <= 60
+    assert (refused.headers[ID], refused.headers[CHANNEL]) == ("s", "k")
+
+
+async def test_a_turn_holds_its_key_s_place_to_its_end(light: World) -> None:
+    """A client that leaves does not free its place while its turn runs on; the end of the turn does."""
+    slow = await light.key("slow", OTHER_KEY, concurrency=1)
+    light.model.gate.clear()
+    leaving = asyncio.create_task(slow.say("Wait.", "s"))
+    await light.model.asked.wait()
+    leaving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await leaving
+    error(await asyncio.wait_for(slow.chat("Meanwhile."), 5), 429, "rate_limit_exceeded")
+    light.model.gate.set()
+
+    async def free() -> bool:
+        return (await slow.chat("Now.")).status_code == 200
+
+    await until(free)
+    assert len(await light.of(OTHER_KEY).messages("s")) == 2

@@ -147,7 +147,6 @@ class World:
         driver = self.app.state.services.driver
         key = ApiKey(**{"name": name, "tenant": name, "hash": keys.hashed(secret), **limits})
         await driver.write(lambda tx: keys.add(tx, key))
-        await driver.touch("keys")
         found = self.of(secret)
 
         async def known() -> bool:
@@ -160,7 +159,6 @@ class World:
         """End a key, as `mnemon keys revoke` does."""
         driver = self.app.state.services.driver
         await driver.write(lambda tx: keys.revoke(tx, name, at=clocks.system()))
-        await driver.touch("keys")
 
     async def post(self, path: str, body: Any = None, headers: Json | None = None) -> httpx2.Response:
         """A POST of JSON."""

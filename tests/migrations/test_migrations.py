@@ -24,7 +24,6 @@ from mnemon.memory.fulltext import FullText
 from mnemon.store import base, keys
 from mnemon.store.base import Driver, Tx
 from mnemon.store.idempotency import Record, Records
-from mnemon.store.leases import Leases
 from mnemon.store.memories import Memories
 from mnemon.store.messages import Messages
 from mnemon.store.receipts import Receipts
@@ -200,7 +199,7 @@ def check_rest(tx: Tx) -> None:
     unfinished = Idempotency(slot=b"\xab", fingerprint=b"\xbb", key="k")
     assert records.frames_from(unfinished, 1) == [(1, b"data: 1\n\n")]
     assert records.find(unfinished, now=1767225901) is None, "its process is dead"
-    assert Leases(tx, "acme").take("alone", owner=1, token="new", ours=())
+    assert tx.leases("acme").take("alone", "new")
     assert Receipts(tx, "acme").get("rcpt_1")["prompt"]["recalled"][0]["text"] == "Alex"
 
 

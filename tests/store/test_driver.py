@@ -223,9 +223,38 @@ async def test_a_touch_is_seen_by_every_process(driver: Driver, other: Driver) -
     quiet = driver.stamp("quiet")
     for _ in range(5):
         before = [driver.stamp("keys"), other.stamp("keys")]
-        await driver.touch("keys")
+        await driver.write(lambda tx: tx.touch("keys"))
         await until(lambda before=before: driver.stamp("keys") != before[0] and other.stamp("keys") != before[1])  # type: ignore[misc]
     assert driver.stamp("quiet") == quiet
+
+
+async def test_a_touch_is_told_when_it_is_committed_and_only_then(driver: Driver, other: Driver) -> None:
+    """Nobody hears of a change before it can be read, nor of one that came to nothing."""
+    before = [driver.stamp("keys"), other.stamp("keys")]
+    inside = threading.Event()
+    go_on = threading.Event()
+
+    def change(tx: Tx) -> None:
+        tx.touch("keys")
+        inside.set()
+        assert go_on.wait(PATIENCE)
+
+    def fail(tx: Tx) -> None:
+        tx.touch("failed")
+        raise errors.NotFound("nothing")
+
+    task = asyncio.ensure_future(driver.write(change))
+    await asyncio.to_thread(inside.wait, PATIENCE)
+    await asyncio.sleep(0.1)
+    assert [driver.stamp("keys"), other.stamp("keys")] == before
+    go_on.set()
+    await task
+    await until(lambda: driver.stamp("keys") != before[0] and other.stamp("keys") != before[1])
+    failed = other.stamp("failed")
+    with pytest.raises(errors.NotFound):
+        await driver.write(fail)
+    await asyncio.sleep(0.1)
+    assert other.stamp("failed") == failed
 
 
 async def test_an_end_finishes_what_was_begun(database_url: str) -> None:
@@ -295,7 +324,7 @@ async def test_connections_that_broke_are_made_again(postgres_url: str) -> None:
     async with opened(postgres_url) as driver, opened(postgres_url) as other:
         await driver.write(adding("before"))
         stamp = driver.stamp("keys")
-        await driver.touch("keys")
+        await driver.write(lambda tx: tx.touch("keys"))
         await until(lambda: driver.stamp("keys") != stamp)
         stamp = driver.stamp("keys")
         await asyncio.to_thread(drop)

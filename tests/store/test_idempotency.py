@@ -92,6 +92,15 @@ async def test_a_day_long(store: Store) -> None:
     assert await begin(store, wanted(b"other", slot=which.slot))
 
 
+async def test_the_day_begins_with_the_answer(store: Store) -> None:
+    """However long the work took, its answer is kept for 24 hours from when it was given."""
+    which = wanted()
+    await begin(store, which, now=NOW)
+    await finish(store, which, now=NOW + 5000)
+    assert isinstance(await find(store, which, now=NOW + 5000 + KEPT_SECONDS), Record)
+    assert await find(store, which, now=NOW + 5001 + KEPT_SECONDS) is None
+
+
 async def test_the_sweep_takes_the_old_only(store: Store) -> None:
     """Clearing away removes what is older than a day, finished or not, counts it, and leaves what is young."""
     far = 50_000_000.0  # later than what other tests left behind

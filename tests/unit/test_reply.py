@@ -74,6 +74,49 @@ def test_reasoning_and_refusal_are_collected() -> None:
     assert reply.message() == {"role": "assistant", "content": "", "reasoning_content": "hm…", "refusal": "I'd rather not"}
 
 
+def test_indexed_parts_are_merged() -> None:
+    """Pieces of a part grow together by index and type, as `reasoning_details` come; what is said each time stays once."""
+    thought = {"type": "reasoning.text", "index": 0, "format": "f"}
+    sealed = {"type": "reasoning.encrypted", "index": 0, "data": "x"}
+    reply = collected(
+        {"reasoning_details": [{**thought, "text": "Let ", "signature": None}]},
+        {"reasoning_details": [{**thought, "text": "me see.", "signature": "s", "format": None}, sealed]},
+        {"reasoning_details": [{**thought, "index": 1, "text": "Ah."}, {**sealed, "data": "y"}]},
+        {"content": "Yes."},
+    )
+    assert reply.message() == {
+        "role": "assistant",
+        "content": "Yes.",
+        "reasoning_details": [
+            {**thought, "text": "Let me see.", "signature": "s"},
+            {**sealed, "data": "xy"},
+            {**thought, "index": 1, "text": "Ah."},
+        ],
+    }
+
+
+def test_other_values_are_collected() -> None:
+    """Lists without an index are put one after the other, of other values the last one counts, and null says nothing."""
+    reply = collected(
+        {"annotations": [{"url": "a"}], "audio": {"id": 1}, "score": 1, "safe": True},
+        {"annotations": [{"url": "b"}, "c"], "audio": {"id": 2}, "score": 0, "safe": None},
+    )
+    assert reply.message() == {
+        "role": "assistant",
+        "content": "",
+        "annotations": [{"url": "a"}, {"url": "b"}, "c"],
+        "audio": {"id": 2},
+        "score": 0,
+        "safe": True,
+    }
+
+
+def test_content_in_parts_is_kept_as_text() -> None:
+    """A server that streams its words as parts is understood; a text of a transcript is a text."""
+    parts = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "Yes, "}]
+    assert collected({"content": parts}, {"content": "indeed."}).message()["content"] == "Yes, indeed."
+
+
 @pytest.mark.parametrize(
     "odd", [{}, {"choices": None}, {"choices": []}, {"choices": [{"delta": None}]}, {"choices": [{"delta": {"tool_calls": None}}]}]
 )

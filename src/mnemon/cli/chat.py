@@ -23,13 +23,21 @@ from mnemon.cli import options
 from mnemon.config import SettingError, Settings, http_url
 from mnemon.core import ids
 from mnemon.edge import identity
+from mnemon.turn import commands
 
 CONNECT_SECONDS = 10
 SILENCE_SECONDS = 60  # the server says something every 15 seconds, if only that it is still there
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - how to reach a server that listens on all addresses
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-HINT = "/new starts afresh, Ctrl-C stops a reply, /quit or Ctrl-D leaves."
+COMMAND = re.compile(r"/[A-Za-z]+(?!\S)")  # a path has more to it
+HINT = "/new starts afresh, Ctrl-C stops a reply, /quit or Ctrl-D leaves, /help says more."
+HELP = """\
+/new, /reset  start afresh: a new session, under the same key if there is one
+/help         these lines
+/quit         leave, as Ctrl-D does
+//text        send /text to the model; a space in front does the same
+Ctrl-C        stop listening to a reply; the server completes and remembers it"""
 
 
 class Failure(Exception):
@@ -49,6 +57,8 @@ class Conversation:
     model: str
     session: str | None
     key: str | None
+    unannounced: bool = False
+    finish_reason: str | None = None
 
     def say(self, text: str) -> Generator[str, None, None]:
         """Send a message; the reply, piece by piece. Closing the generator stops listening. Raises `Failure`."""
@@ -89,17 +99,17 @@ class Conversation:
         return headers
 
     def _pieces(self, response: http.client.HTTPResponse) -> Iterator[str]:
-        finished = False
+        self.finish_reason = None
         for event in events(response):
             if "error" in event:
                 raise Failure(str(event["error"].get("message") or "the reply failed"))
             for choice in event.get("choices") or ():
                 delta = choice.get("delta") or {}
                 yield delta.get("content") or delta.get("refusal") or ""
-                finished = finished or bool(choice.get("finish_reason"))
+                self.finish_reason = choice.get("finish_reason") or self.finish_reason
             if told := (event.get("hermes") or {}).get("session_id"):
                 self.session = told
-        if not finished:
+        if not self.finish_reason:
             raise Failure("the connection broke before the reply was complete")
 
 
@@ -136,8 +146,8 @@ def refused(status: int, body: bytes, url: str) -> Failure:
 def chat(*, message: str | None, session: str | None, key: str | None, url: str | None, model: str, **flags: Any) -> None:
     """Talk to a running server.
 
-    Type a message and press Enter; /new starts afresh, Ctrl-C stops a reply, /quit or Ctrl-D leaves. With piped input each line is
-    a message. Replies go to the standard output, everything else to the standard error.
+    Type a message and press Enter; /new starts afresh, Ctrl-C stops a reply, /quit or Ctrl-D leaves, /help says more. With piped
+    input each line is a message. Replies go to the standard output, everything else to the standard error.
     """
     settings = options.load(flags)
     with options.told():
@@ -149,8 +159,7 @@ def chat(*, message: str | None, session: str | None, key: str | None, url: str 
             key=name("--key", key),
         )
     if talk.session is None and talk.key is None:
-        talk.session = ids.session()
-        note(f"Session {talk.session} (continue it later with --session {talk.session})")
+        talk.session, talk.unannounced = ids.session(), True
     if message is not None:
         once(talk, [message])
     elif sys.stdin.isatty() and sys.stdout.isatty():
@@ -195,7 +204,7 @@ def once(talk: Conversation, lines: Iterable[str]) -> None:
             if text.strip() == "/quit":
                 return
             if text.strip():
-                answer(talk, text)
+                said(talk, text)
     except Failure as failure:
         options.stop(str(failure))
     except KeyboardInterrupt:
@@ -209,7 +218,7 @@ def dialogue(talk: Conversation) -> None:
     note(HINT)
     while True:
         try:
-            text = input("> ").strip()
+            text = input("> ").rstrip()
         except EOFError:
             click.echo()
             return
@@ -217,7 +226,7 @@ def dialogue(talk: Conversation) -> None:
             click.echo()
             note(HINT)
             continue
-        if text == "/quit":
+        if text.strip() == "/quit":
             return
         if text:
             exchange(talk, text)
@@ -226,13 +235,26 @@ def dialogue(talk: Conversation) -> None:
 def exchange(talk: Conversation, text: str) -> None:
     """One message of a dialogue. What fails is said, and the next can be tried."""
     try:
-        answer(talk, text)
+        said(talk, text)
     except KeyboardInterrupt:
         note("(stopped listening; the server completes the reply and remembers it)")
     except Failure as failure:
         if failure.final:
             options.stop(str(failure))
         note(f"mnemon: {failure}")
+
+
+def said(talk: Conversation, text: str) -> None:
+    """One line of a person: a command of ours, or a message. Raises `Failure`."""
+    word = COMMAND.match(text)
+    if text.strip() == "/help":
+        note(HELP)
+    elif word and text.strip() not in commands.COMMANDS:
+        raise Failure(f"{text.strip()!r} is no command (/help lists them); to send it to the model, begin with //")
+    else:
+        plain = text.removeprefix("/")
+        # The server would take a bare /new for the command, whatever stood before it here.
+        answer(talk, plain if text.startswith("//") and plain.strip() not in commands.COMMANDS else text)
 
 
 def answer(talk: Conversation, text: str) -> None:
@@ -252,8 +274,11 @@ def answer(talk: Conversation, text: str) -> None:
         finally:
             if begun:
                 click.echo()
-    if text.strip() in ("/new", "/reset") and talk.session != before:
-        note(f"Session {talk.session}")
+    if talk.finish_reason == "length":
+        note("(the reply was cut off: it reached the most tokens the model may write)")
+    if talk.unannounced or (text.strip() in commands.COMMANDS and talk.session != before):
+        note(f"Session {talk.session} (continue it later with --session {talk.session})")
+        talk.unannounced = False
 
 
 def note(text: str) -> None:

@@ -57,7 +57,8 @@ def findings(flags: dict[str, Any]) -> Iterator[Finding]:
     except config.SettingError as error:
         yield Finding("settings", well=False, text=str(error))
         return
-    yield Finding("settings", well=True, text="understood")
+    doubts = config.doubts(settings)
+    yield Finding("settings", well=not doubts, text="; ".join(doubts) or "understood")
     yield data_directory(settings)
     try:
         driver = composition.open_driver(settings)

@@ -14,7 +14,6 @@ from mnemon import app as composition
 from mnemon.cli import options
 from mnemon.config import Settings
 from mnemon.core import clock, errors, ids
-from mnemon.edge import auth
 from mnemon.store import keys as store
 from mnemon.store.base import Driver, Tx
 
@@ -114,11 +113,9 @@ async def opened(driver: Driver) -> AsyncIterator[Driver]:
 
 
 async def change(settings: Settings, work: Callable[[Tx], T]) -> T:
-    """Carry out a change of the keys, and tell the servers."""
+    """Carry out a change of the keys."""
     async with opened(composition.open_driver(settings)) as driver:
-        result = await driver.write(work)
-        await driver.touch(auth.TOPIC)
-        return result
+        return await driver.write(work)
 
 
 async def everyone(settings: Settings) -> list[store.ApiKey]:

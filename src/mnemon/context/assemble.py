@@ -25,66 +25,65 @@ LABEL = 32  # what "- [#12345 2026-11-18 assistant] " costs at most, with any ma
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Material:
-    """Everything a prompt may be made from."""
+    """Everything a prompt may be made from, but what is recalled."""
 
     system_prompt: str | None = None
     system: Sequence[Message] = ()
     state: Sequence[StateLine] = ()
     history: Sequence[StoredMessage] = ()
     new: Sequence[Message] = ()
-    recalled: Sequence[Recalled] = ()
     params: Json | None = None
 
 
-def assemble(material: Material, *, counter: tokens.Counter, budget: int, recall_tokens: int) -> Prompt:
-    """Fit the material into the budget. Raises `Invalid` if what the client itself sent does not fit: nothing of that is ever cut."""
-    past = Past.of(material)
-    system, cost = fixed_costs(material, past, counter)
-    room = budget - REPLY_PRIMING - sum(cost.values())
-    if room < 0:
-        raise too_long(budget - room, budget)
-    notes, cost["state"], notes_dropped = fit_state(material.state, counter=counter, room=room)
-    room -= cost["state"]
-    shown, cost["recall"] = fit_recall(material.recalled, counter=counter, room=min(recall_tokens, room))
-    room -= cost["recall"]
-    history, dropped = past.fitted(counter=counter, room=room)
-    room += cost["history"]
-    cost["history"] = price(counter, history)
-    room -= cost["history"]
-    messages = merged(system, notes) + [m.message.body for m in history] + [m.body for m in material.new]
-    if shown:
-        attach(messages, blocks.recall([blocks.recalled_line(r) for r in shown]))
-    return Prompt(
-        messages=messages,
-        tokens=budget - room,
-        budget=budget,
-        blocks=accounts(cost, system=system, notes=notes, history=history, new=material.new, shown=shown),
-        recalled=tuple(shown),
-        left_out=left_out(dropped, counter, notes_dropped, len(material.recalled) - len(shown)),
-    )
+class Draft:
+    """A prompt in the making: what cannot be left out is priced once, when it begins.
+
+    Raises `Invalid` if what the client itself sent does not fit: nothing of that is ever cut.
+    """
+
+    def __init__(self, material: Material, *, counter: tokens.Counter, budget: int) -> None:
+        self.material = material
+        self.counter = counter
+        self.budget = budget
+        if not counter.exact and (length := sum(len(m.text) for m in material.new) // 4) > budget:
+            raise too_long(length, budget)  # no estimate is below a quarter of the characters: there is no need to count
+        self.past = Past(material, counter)
+        self.system, self.cost = fixed_costs(material, counter)
+        self.room = budget - REPLY_PRIMING - sum(self.cost.values()) - self.past.fixed
+        if self.room < 0:
+            raise too_long(budget - self.room, budget)
+
+    def outside(self, recall_tokens: int) -> int:
+        """The last position of the history that may not fit into the prompt, so that recall looks there; 0 if all of it fits."""
+        _, price, _ = fit_state(self.material.state, counter=self.counter, room=self.budget)
+        _, dropped = self.past.fitted(self.room - recall_tokens - price)
+        return dropped[-1].position if dropped else 0
+
+    def prompt(self, recalled: Sequence[Recalled], *, recall_tokens: int) -> Prompt:
+        """Fit everything into the budget."""
+        material, counter, cost, room = self.material, self.counter, dict(self.cost), self.room
+        notes, cost["state"], notes_dropped = fit_state(material.state, counter=counter, room=room)
+        room -= cost["state"]
+        shown, cost["recall"] = fit_recall(recalled, counter=counter, room=min(recall_tokens, room))
+        room -= cost["recall"]
+        history, dropped = self.past.fitted(room)
+        cost["history"] = self.past.price - price(counter, dropped)
+        room -= cost["history"] - self.past.fixed
+        messages = merged(self.system, notes) + [m.message.body for m in history] + [m.body for m in material.new]
+        if shown:
+            attach(messages, blocks.recall([blocks.recalled_line(r) for r in shown]))
+        return Prompt(
+            messages=messages,
+            tokens=self.budget - room,
+            budget=self.budget,
+            blocks=accounts(cost, system=self.system, notes=notes, history=history, new=material.new, shown=shown),
+            recalled=tuple(shown),
+            left_out=left_out(dropped, counter, notes_dropped, len(recalled) - len(shown)),
+        )
 
 
-def check(material: Material, *, counter: tokens.Counter, budget: int) -> None:
-    """Raise `Invalid` if what the client itself sent does not fit, before anything else is done for it."""
-    if not counter.exact and (length := sum(len(m.text) for m in material.new) // 4) > budget:
-        raise too_long(length, budget)  # no estimate is below a quarter of the characters: there is no need to count
-    _, cost = fixed_costs(material, Past.of(material), counter)
-    if (needed := REPLY_PRIMING + sum(cost.values())) > budget:
-        raise too_long(needed, budget)
-
-
-def outside(material: Material, *, counter: tokens.Counter, budget: int, recall_tokens: int) -> int:
-    """The last position of the history that may not fit into the prompt, so that recall looks there; 0 if all of it fits."""
-    past = Past.of(material)
-    _, cost = fixed_costs(material, past, counter)
-    _, cost["state"], _ = fit_state(material.state, counter=counter, room=budget)
-    room = budget - REPLY_PRIMING - recall_tokens - sum(cost.values())
-    _, dropped = past.fitted(counter=counter, room=room)
-    return dropped[-1].position if dropped else 0
-
-
-def fixed_costs(material: Material, past: Past, counter: tokens.Counter) -> tuple[list[Json], dict[str, int]]:
-    """The system messages, and what cannot be left out, by block."""
+def fixed_costs(material: Material, counter: tokens.Counter) -> tuple[list[Json], dict[str, int]]:
+    """The system messages, and the price of what is not history and cannot be left out, by block."""
     system = [m.body for m in material.system]
     if material.system_prompt:
         system.insert(0, {"role": "system", "content": material.system_prompt})
@@ -92,54 +91,57 @@ def fixed_costs(material: Material, past: Past, counter: tokens.Counter) -> tupl
         "system": sum(tokens.message_tokens(counter, m) for m in system),
         "tools": tokens.tools_tokens(counter, material.params or {}),
         "new": sum(tokens.message_tokens(counter, m.body) for m in material.new),
-        "history": price(counter, past.question) + price(counter, past.newest),
     }
     return system, cost
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """The history in the order in which it is given up: older exchanges first, then what stands between a question and its newest step.
+    """The history, and the order in which it is given up: older exchanges first, then what stands between a question and its newest step.
 
-    `question` and `newest` stay: a tool's result needs its call, and the question that led to it.
+    `question` and `newest` stay: a tool's result needs its call, and the question that led to it. `fixed` is their price.
     """
 
-    older: list[list[Unit]]
-    question: Unit
-    middle: list[Unit]
-    newest: Unit
+    def __init__(self, material: Material, counter: tokens.Counter) -> None:
+        self.counter = counter
+        self.history = list(material.history)
+        self.price = price(counter, self.history)
+        self.question: Unit = []
+        self.middle: list[Unit] = []
+        self.newest: Unit = []
+        if self.history and continues(material.new):
+            last = units(exchanges(self.history)[-1])
+            self.question = last.pop(0) if last[0][0].role == "user" else []
+            self.newest = last.pop() if last else []
+            self.middle = last
+        self.fixed = price(counter, self.question) + price(counter, self.newest)
 
-    @classmethod
-    def of(cls, material: Material) -> Past:
-        groups = [units(exchange) for exchange in exchanges(material.history)]
-        if not groups or not continues(material.new):
-            return cls(older=groups, question=[], middle=[], newest=[])
-        last = groups.pop()
-        question = last.pop(0) if last[0][0].role == "user" else []
-        newest = last.pop() if last else []
-        return cls(older=groups, question=question, middle=last, newest=newest)
-
-    def fitted(self, *, counter: tokens.Counter, room: int) -> tuple[list[StoredMessage], list[StoredMessage]]:
-        """(what stays, what goes), each in order.
+    def fitted(self, room: int) -> tuple[list[StoredMessage], list[StoredMessage]]:
+        """(what stays, what goes), each in order, for so much room beside what is fixed.
 
         Of the exchange at the edge the question and the newest steps stay, if any fit: a long run of tool calls does not vanish at once.
         """
-        everything = [*flat(flat_exchanges(self.older)), *self.question, *flat(self.middle), *self.newest]
-        if price(counter, everything) - price(counter, self.question) - price(counter, self.newest) <= room:
-            return everything, []
+        if self.price - self.fixed <= room:
+            return self.history, []
+        counter = self.counter
         steps, room = newest_that_fit(self.middle, counter=counter, room=room)
         kept: list[Unit] = []
         gone = self.middle[: len(self.middle) - len(steps)]
-        for index in range(len(self.older) - 1, -1, -1):
-            exchange = self.older[index]
+        older = self._older()
+        for index in range(len(older) - 1, -1, -1):
+            exchange = older[index]
             if gone or price(counter, flat(exchange)) > room:
                 edge = [] if gone else at_the_edge(exchange, counter=counter, room=room)
-                gone = [*flat_exchanges(self.older[:index]), *(u for u in exchange if u not in edge), *gone]
+                gone = [*flat_exchanges(older[:index]), *(u for u in exchange if u not in edge), *gone]
                 kept = [*edge, *kept]
                 break
             room -= price(counter, flat(exchange))
             kept = [*exchange, *kept]
         return [*flat(kept), *self.question, *flat(steps), *self.newest], flat(gone)
+
+    def _older(self) -> list[list[Unit]]:
+        """The exchanges before the one that is still going on."""
+        going_on = len(self.question) + len(self.newest) + sum(map(len, self.middle))
+        return [units(exchange) for exchange in exchanges(self.history[: len(self.history) - going_on])]
 
 
 def newest_that_fit(steps: list[Unit], *, counter: tokens.Counter, room: int) -> tuple[list[Unit], int]:
@@ -316,5 +318,5 @@ def roughly(material: Material) -> int:
     """An upper bound of the tokens of everything, without a tokenizer: no token is shorter than a byte."""
     bodies = [m.body for m in (*material.system, *material.new)] + [m.message.body for m in material.history]
     texts = [material.system_prompt or "", *map(tokens.compact, bodies), tokens.compact(material.params or {})]
-    texts += [n.text for n in material.state] + [r.text for r in material.recalled]
+    texts += [n.text for n in material.state]
     return sum(len(t.encode()) + 16 for t in texts)

@@ -52,6 +52,11 @@ class Message:
         return text_of(self.body.get("content"))
 
     @property
+    def spoken(self) -> bool:
+        """Whether it belongs into a transcript: everything but system text, which holds for its request only."""
+        return self.role not in ("system", "developer")
+
+    @property
     def calls(self) -> list[Json]:
         return self.body.get("tool_calls") or []
 
@@ -117,6 +122,10 @@ class StateLine:
     kind: str
     text: str
     score: float
+
+    def __hash__(self) -> int:
+        """Cheaper than all fields: rendered states are kept by their lines."""
+        return hash(self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,11 +230,10 @@ class TurnRequest:
         return self.background or self.identity.stateless
 
     def system(self) -> tuple[Message, ...]:
-        return tuple(m for m in self.messages if m.role in ("system", "developer"))
+        return tuple(m for m in self.messages if not m.spoken)
 
     def spoken(self) -> tuple[Message, ...]:
-        """What belongs into a transcript: everything but system text, which holds for this request only."""
-        return tuple(m for m in self.messages if m.role not in ("system", "developer"))
+        return tuple(m for m in self.messages if m.spoken)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import time
 from collections import deque
@@ -12,8 +13,8 @@ from mnemon.core import errors
 from mnemon.store import keys
 from mnemon.store.base import Driver
 from mnemon.store.keys import ApiKey
+from mnemon.turn.running import Running
 
-TOPIC = "keys"
 MINUTE = 60.0
 
 
@@ -31,8 +32,8 @@ class Keyring:
         """The key of an `Authorization` header. Raises `Denied`."""
         scheme, _, secret = (authorization or "").partition(" ")
         if scheme.lower() != "bearer" or not secret.strip():
-            raise errors.Denied("send a valid key as 'Authorization: Bearer <key>'")
-        stamp = self.driver.stamp(TOPIC)
+            raise errors.Denied("send a key as 'Authorization: Bearer <key>'; the first lines of `mnemon serve` say which")
+        stamp = self.driver.stamp(keys.TOPIC)
         if stamp != self.stamp:
             await self._reload(stamp)
         digest = keys.hashed(secret.strip())
@@ -47,17 +48,36 @@ class Keyring:
         self.stamp = stamp
 
     @contextmanager
-    def admitted(self, key: ApiKey) -> Iterator[None]:
+    def admitted(self, key: ApiKey) -> Iterator[Visit]:
         """Hold one place of the key's concurrency, and one request of its minute. Raises `LimitReached`."""
         if key.requests_per_minute is None and key.concurrency is None:
-            yield
+            yield Visit(None)
             return
         limit = self.limits.setdefault(key.hash, Limit())
         limit.enter(key, time.monotonic())
+        visit = Visit(limit)
         try:
-            yield
+            yield visit
         finally:
-            limit.inside -= 1
+            visit.leave()
+
+
+class Visit:
+    """A request that was let in. It holds its place until it has ended, and the turn it began has, too."""
+
+    def __init__(self, limit: Limit | None) -> None:
+        self.limit = limit
+        self.turn: Running | None = None
+
+    def leave(self) -> None:
+        if self.turn and self.turn.task and not self.turn.done:
+            self.turn.task.add_done_callback(self._free)  # the client went away, its turn goes on
+        else:
+            self._free()
+
+    def _free(self, _task: asyncio.Task[None] | None = None) -> None:
+        if self.limit:
+            self.limit.inside -= 1
 
 
 class Limit:

@@ -16,7 +16,7 @@ from mnemon.edge import openwebui, render, schemas, sse
 from mnemon.edge.body import read_object
 from mnemon.edge.idempotency import idempotency_of, last_event_id
 from mnemon.edge.services import Services, services
-from mnemon.turn.running import Outcome
+from mnemon.turn.running import Outcome, Running, Wire
 
 CHUNK_FIELDS = frozenset({"id", "object", "created", "model", "choices", "usage"})
 PLAIN_CHUNK = 5  # fields of a chunk with nothing in it but the first five
@@ -100,6 +100,14 @@ def if_busy(request: Request) -> bool:
     return wish == "reject"
 
 
+def begin(request: Request, turn: TurnRequest, wire: Wire) -> tuple[Running, bool]:
+    """Start a turn or join it. One that is started holds the key's place to its end, whoever leaves before."""
+    running, joined = services(request).turns.start(turn, wire)
+    if not joined:
+        request.state.visit.turn = running
+    return running, joined
+
+
 async def completions(request: Request) -> Response:
     app = services(request)
     body = await read_object(request)
@@ -107,7 +115,7 @@ async def completions(request: Request) -> Response:
     app.names.check(turn.model)
     options = turn.params.get("stream_options") or {}
     wire = ChatWire(model=turn.model, created=int(app.clock()), include_usage=options.get("include_usage") is True)
-    running, joined = app.turns.start(turn, wire)
+    running, joined = begin(request, turn, wire)
 
     def headers(watched: Any) -> dict[str, str]:
         return identities.echo(turn.identity, watched.effective, replayed=joined or watched.replayed)

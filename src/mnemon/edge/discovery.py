@@ -10,12 +10,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mnemon.core import errors
+from mnemon.core.records import Json
 from mnemon.edge import identity
 from mnemon.edge.render import JsonResponse
 from mnemon.edge.services import path_value, services
 from mnemon.store.receipts import Receipts
 
 ENDPOINTS = {
+    "root": ("GET", "/"),
     "health": ("GET", "/health"),
     "health_detailed": ("GET", "/health/detailed"),
     "models": ("GET", "/v1/models"),
@@ -37,12 +39,59 @@ ENDPOINTS = {
 }
 
 
+# What Hermes' clients look for. Those that are False are not there yet.
+FEATURES: Json = {
+    "chat_completions": True,
+    "chat_completions_streaming": True,
+    "responses_api": False,
+    "responses_streaming": False,
+    "run_submission": False,
+    "run_status": False,
+    "run_events_sse": False,
+    "run_stop": False,
+    "run_approval_response": False,
+    "tool_progress_events": False,
+    "approval_events": False,
+    "session_resources": True,
+    "session_chat": True,
+    "session_chat_streaming": True,
+    "session_fork": True,
+    "admin_config_rw": False,
+    "jobs_admin": False,
+    "memory_write_api": False,
+    "skills_api": False,
+    "audio_api": False,
+    "realtime_voice": False,
+    "session_continuity_header": identity.SESSION_ID,
+    "session_key_header": identity.SESSION_KEY,
+    "identity_headers": [name for field, name in identity.HEADERS.items() if field not in ("session_id", "session_key")],
+    "receipt_header": identity.RECEIPT,
+    "if_busy_header": "X-Mnemon-If-Busy",
+    "idempotency": {"supported": True, "durable": True, "retention_seconds": 86400, "streams_resumable": True},
+    "context_preview": True,
+}
+
+
+async def root(request: Request) -> Response:
+    """The front door: what this is, and where to go on."""
+    found = {
+        "name": "mnemon",
+        "version": services(request).version,
+        "api": "/v1",
+        "sessions": "/api/sessions",
+        "capabilities": "/v1/capabilities",
+        "health": "/health",
+        "docs": "docs/ in the source of Mnemon; docs/reference/http.md lists every route",
+    }
+    return JsonResponse(found)
+
+
 async def health(request: Request) -> Response:
     return JsonResponse({"status": "ok", "platform": "hermes-agent", "server": "mnemon", "version": services(request).version})
 
 
 async def health_detailed(request: Request) -> Response:
-    """Readiness: can the database be read, is there room on the disk, which model answers."""
+    """Readiness: can the database be read, is there room on the disk, did the model answer when it was last asked."""
     app = services(request)
     checks: dict[str, Any] = {}
     try:
@@ -53,9 +102,9 @@ async def health_detailed(request: Request) -> Response:
     usage = shutil.disk_usage(app.data_dir)
     used = 100 * usage.used / usage.total
     checks["disk"] = {"status": "ok" if usage.free > 100 * 2**20 else "low", "used_percent": round(used, 1), "free_bytes": usage.free}
-    checks["model"] = {"status": "ok", "kind": app.model_kind}
+    checks["model"] = {"kind": app.model_kind, **app.turns.pulse.shown()}
     checks["background_queues"] = {"active_api_runs": len(app.turns.running), "process_completions": 0, "active_delegations": 0}
-    well = all(check.get("status", "ok") == "ok" for check in checks.values())
+    well = all(check.get("status", "ok") in ("ok", "unknown") for check in checks.values())
     body = {
         "status": "ok" if well else "degraded",
         "readiness": {"status": "ready" if well else "degraded", "checks": checks},
@@ -89,37 +138,6 @@ async def model(request: Request) -> Response:
 async def capabilities(request: Request) -> Response:
     """What a client may rely on. Hermes' keys, and our own beside them."""
     app = services(request)
-    features = {
-        "chat_completions": True,
-        "chat_completions_streaming": True,
-        "responses_api": False,
-        "responses_streaming": False,
-        "run_submission": False,
-        "run_status": False,
-        "run_events_sse": False,
-        "run_stop": False,
-        "run_approval_response": False,
-        "tool_progress_events": False,
-        "approval_events": False,
-        "session_resources": True,
-        "session_chat": True,
-        "session_chat_streaming": True,
-        "session_fork": True,
-        "admin_config_rw": False,
-        "jobs_admin": False,
-        "memory_write_api": False,
-        "skills_api": False,
-        "audio_api": False,
-        "realtime_voice": False,
-        "session_continuity_header": identity.SESSION_ID,
-        "session_key_header": identity.SESSION_KEY,
-        "identity_headers": [name for field, name in identity.HEADERS.items() if field not in ("session_id", "session_key")],
-        "receipt_header": identity.RECEIPT,
-        "if_busy_header": "X-Mnemon-If-Busy",
-        "idempotency": {"supported": True, "durable": True, "retention_seconds": 86400, "streams_resumable": True},
-        "context_preview": True,
-        "cors": app.cors,
-    }
     body = {
         "object": "hermes.api_server.capabilities",
         "platform": "hermes-agent",
@@ -133,7 +151,7 @@ async def capabilities(request: Request) -> Response:
             "split_runtime": False,
             "description": "Sessions and memory are kept here; the model is upstream or built in; tools run at the client.",
         },
-        "features": features,
+        "features": {**FEATURES, "cors": app.cors},
         "endpoints": {name: {"method": method, "path": path} for name, (method, path) in ENDPOINTS.items()},
     }
     return JsonResponse(body)

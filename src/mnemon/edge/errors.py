@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
+import re
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -35,6 +36,7 @@ STATUS: dict[type[errors.MnemonError], tuple[int, str]] = {
     errors.Stopped: (503, "server_error"),
 }
 BY_CODE = {"body_too_large": 413, "request_timeout": 408, "uri_too_long": 414, "headers_too_large": 431}
+LONGEST_PATH = 200  # of a wrong path that is repeated
 PASSED_ON = (400, 404, 413, 422)
 
 
@@ -78,24 +80,37 @@ async def known(request: Request, error: Exception) -> Response:
         return await unknown(request, error)
     if isinstance(error, errors.StoreError):
         log.warning("the database failed: %s", error.__cause__ or error)
-    answer = failed(error) if status_of(error)[0] == 500 else response(error)
+    return echoing(failed(error) if status_of(error)[0] == 500 else response(error), request)
+
+
+def echoing(answer: Response, request: Request) -> Response:
+    """The answer with the identity headers of its request, if they were valid."""
     with contextlib.suppress(errors.Invalid):
         answer.headers.update(identity.echo(identity.read(request)))
     return answer
 
 
-async def http(_request: Request, error: Exception) -> Response:
+async def http(request: Request, error: Exception) -> Response:
     """Handler for what the router says: no such route, no such method."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     code = {404: "route_not_found", 405: "method_not_allowed"}.get(status, "http_error")
-    message = {404: "there is no such route", 405: "this route does not take that method"}.get(status, "the request cannot be served")
+    message = {404: missed(request), 405: "this route does not take that method"}.get(status, "the request cannot be served")
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
-    return JsonResponse({"error": {"message": message, "type": "invalid_request_error", "param": None, "code": code}}, status, headers)
+    body = {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": code}}
+    return echoing(JsonResponse(body, status, headers), request)
 
 
-async def unknown(_request: Request, error: Exception) -> Response:
+def missed(request: Request) -> str:
+    """What to say of a path that leads nowhere: the route that was meant, if only its prefix is wrong."""
+    path, known = request.scope["path"], {getattr(route, "path", "") for route in request.app.router.routes}
+    bare = re.sub(r"^(/v1|/api)+(?=/)", "", path.rstrip("/"))
+    meant = next((prefix + bare for prefix in ("/v1", "/api") if prefix + bare in known), None)
+    return f"there is no route {path[:LONGEST_PATH]!r}" + (f"; did you mean {meant}?" if meant else "")
+
+
+async def unknown(request: Request, error: Exception) -> Response:
     """Handler for what should not have happened: the log gets the text, the client a number to ask for."""
-    return failed(error)
+    return echoing(failed(error), request)
 
 
 def failed(error: Exception) -> Response:

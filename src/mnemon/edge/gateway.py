@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mnemon.core import errors
@@ -52,10 +53,12 @@ class Gateway:
             return
         try:
             key = await self.keyring.find(authorization(scope))
-            with self.keyring.admitted(key):
-                scope.setdefault("state", {})["tenant"] = key.tenant
+            with self.keyring.admitted(key) as visit:
+                scope["state"].update(tenant=key.tenant, visit=visit)
                 await self.app(scope, receive, send)
-        except (errors.Denied, errors.LimitReached, errors.StoreError) as error:
+        except errors.LimitReached as error:  # behind the credential, so who was named is echoed
+            await edge_errors.echoing(edge_errors.response(error), Request(scope))(scope, receive, send)
+        except (errors.Denied, errors.StoreError) as error:
             await edge_errors.response(error)(scope, receive, send)
 
 

@@ -12,6 +12,7 @@ ONE = "/api/sessions/{session_id}"
 def routes() -> list[Route]:
     return [
         Route("/v1/chat/completions", chat.completions, methods=["POST"]),
+        Route("/", discovery.root, methods=["GET"]),
         Route("/health", discovery.health, methods=["GET"]),
         Route("/v1/health", discovery.health, methods=["GET"]),
         Route("/health/detailed", discovery.health_detailed, methods=["GET"]),

@@ -165,7 +165,7 @@ def messages(value: Any) -> tuple[Message, ...]:
     if not isinstance(value, list) or not value:
         raise wrong("messages", "must be a list with at least one message")
     found = tuple(message(f"messages[{index}]", item) for index, item in enumerate(value))
-    spoken = [m for m in found if m.role not in ("system", "developer")]
+    spoken = [m for m in found if m.spoken]
     if not spoken:
         raise wrong("messages", "holds no user message")
     if spoken[-1].role == "assistant" or found[-1].role == "assistant":
@@ -249,6 +249,13 @@ def check_calls(place: str, calls: Any) -> None:
 
 
 # -- query parameters -----------------------------------------------------------------------------------------------------
+
+
+def query_only(query: Mapping[str, str], *allowed: str) -> None:
+    """Refuse a parameter that would have no effect: it may have been meant to choose. Raises `Invalid`."""
+    for field in query:
+        if field not in allowed:
+            raise wrong(field, f"is not a parameter of this route, which takes {', '.join(allowed)}", code="unsupported_parameter")
 
 
 def query_integer(query: Mapping[str, str], field: str, *, default: int, low: int, high: int) -> int:

@@ -15,7 +15,7 @@ from mnemon.edge import errors as edge_errors
 from mnemon.edge import identity as identities
 from mnemon.edge import render, schemas, sse
 from mnemon.edge.body import read_object
-from mnemon.edge.chat import if_busy
+from mnemon.edge.chat import begin, if_busy
 from mnemon.edge.idempotency import idempotency_of, last_event_id, once
 from mnemon.edge.services import Services, path_value, services
 from mnemon.store.base import Row, Tx
@@ -80,6 +80,7 @@ def text_field(body: Json, field: str) -> str | None:
 
 async def index(request: Request) -> Response:
     query = request.query_params
+    schemas.query_only(query, "limit", "offset", "source", "session_key", "include_children")
     limit = schemas.query_integer(query, "limit", default=50, low=1, high=200)
     offset = schemas.query_integer(query, "offset", default=0, low=0, high=10**12)
     children = schemas.query_flag(query, "include_children")
@@ -167,6 +168,7 @@ async def delete(request: Request) -> Response:
 async def messages(request: Request) -> Response:
     """Every original message of the conversation that the session belongs to, in order, a page at a time."""
     session_id, tenant, query = path_value(request, "session_id"), request.state.tenant, request.query_params
+    schemas.query_only(query, "limit", "offset", "order", "branch")
     limit = schemas.query_integer(query, "limit", default=500, low=1, high=1000)
     offset = schemas.query_integer(query, "offset", default=0, low=0, high=10**12)
     branch = schemas.query_integer(query, "branch", default=0, low=0, high=10**9)
@@ -355,7 +357,7 @@ async def answer(request: Request, *, stream: bool) -> Response:
     body = await read_object(request)
     turn = session_turn(app, request, body, stream=stream)
     app.names.check(turn.model)
-    running, joined = app.turns.start(turn, SessionWire(clock=app.clock, said=turn.messages[-1].body["content"]))
+    running, joined = begin(request, turn, SessionWire(clock=app.clock, said=turn.messages[-1].body["content"]))
 
     def headers(watched: Any) -> dict[str, str]:
         return identities.echo(turn.identity, watched.effective, replayed=joined or watched.replayed)

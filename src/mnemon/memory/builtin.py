@@ -62,7 +62,7 @@ class Builtin:
         if not query.memories:
             return found
         wish = self.language.wish(query.text[-LONGEST_QUESTION:])
-        known = await self.driver.read(partial(gather, query=query, found=found, wish=wish))
+        known = await self.driver.glance(partial(gather, query=query, found=found, wish=wish))
         return woven(found, known, wish, lineage=query.lineage, live=query.live)
 
     def prepare(self, messages: Sequence[Message], *, at: float) -> list[Plan]:

@@ -40,7 +40,7 @@ class FullText:
             return []
         index = await self._current(query)
         while scores := index.search(asked, lineage=query.lineage, live=query.live, most=MOST):
-            found = await self.driver.read(partial(fetch, query=query, scores=scores))
+            found = await self.driver.glance(partial(fetch, query=query, scores=scores))
             gone = scores.keys() - found.keys()
             index.forget(gone)
             if not gone:  # else others may take their places

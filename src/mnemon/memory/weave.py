@@ -103,7 +103,9 @@ class Weave:
         for called in self.known.called:
             if called.why == "words":
                 continue
-            memory = self.known.memories[called.id]
+            memory = self.known.memories.get(called.id)
+            if memory is None:  # it went away between two looks
+                continue
             if memory.state == "superseded" and not (self.wish.history or called.why == "kind"):
                 continue
             if called.why in STANDING:

@@ -17,11 +17,38 @@ T = TypeVar("T")
 Row = Mapping[str, Any]
 
 
+class Touched(Protocol):
+    """The outcome of a statement that may still be on its way: whether it touched any row. To ask is to wait for it."""
+
+    def __bool__(self) -> bool: ...
+
+    def __int__(self) -> int: ...
+
+
+class Leases(Protocol):
+    """Leases of one tenant. A token names the turn that holds one."""
+
+    def take(self, name: str, token: str) -> bool:
+        """Try to become the one writer; False if a living process is. What the last writer wrote is seen from here on."""
+        ...
+
+    def give_up(self, name: str, token: str) -> None:
+        """Release, if it is still ours."""
+        ...
+
+    def end(self, name: str, token: str) -> Callable[[], None]:
+        """Release as part of a commit; what this returns is called before that ends.
+
+        It raises `LeaseLost` if somebody else holds the lease by now: then nothing may be written.
+        """
+        ...
+
+
 class Tx(Protocol):
     """An open transaction. Statements are called by their name in `sql/queries.sql`; parameters are keywords."""
 
-    def run(self, name: str, /, **params: Any) -> int:
-        """Execute; the number of rows touched."""
+    def run(self, name: str, /, **params: Any) -> Touched:
+        """Execute, perhaps not at once: statements may travel together until somebody asks for an outcome."""
         ...
 
     def many(self, name: str, rows: Iterable[Mapping[str, Any]], /) -> None:
@@ -36,8 +63,16 @@ class Tx(Protocol):
         """Every row, in the statement's order."""
         ...
 
+    def leases(self, tenant: str) -> Leases:
+        """The leases of a tenant's sessions."""
+        ...
+
     def alive(self, owner: int) -> bool:
         """Whether the process that called itself `owner` still runs. Never wrong about a dead one of this machine or cluster."""
+        ...
+
+    def touch(self, topic: str) -> None:
+        """Tell every process that shares the database that the topic changed: once this transaction is committed, and only then."""
         ...
 
 
@@ -87,6 +122,22 @@ class Driver(Protocol):
         """Run `work` on a snapshot. It must not write."""
         ...
 
+    async def glance(self, work: Callable[[Tx], T]) -> T:
+        """Read a little: it may run at once, on the event loop, and each statement sees what is committed by then."""
+        ...
+
+    async def begin(self, work: Callable[[Tx], T], *, writes: bool) -> T:
+        """Run the beginning of a turn: it takes a lease, and `writes` says that it does more. Not durable: the process's end undoes it."""
+        ...
+
+    def enter(self, token: str) -> None:
+        """A turn of this name runs in this process from now on."""
+        ...
+
+    def leave(self, token: str) -> None:
+        """It has ended; a lease that it still holds is free."""
+        ...
+
     async def write(self, work: Callable[[Tx], T], *, durable: bool = True) -> T:
         """Run `work` in a transaction and commit it; if it raises, nothing of it remains.
 
@@ -95,11 +146,7 @@ class Driver(Protocol):
         ...
 
     def stamp(self, topic: str) -> int:
-        """A number that changes whenever any process touched the topic. Cheap enough for every request."""
-        ...
-
-    async def touch(self, topic: str) -> None:
-        """Tell every process that shares the database that the topic changed."""
+        """A number that changes whenever any process touched the topic (`Tx.touch`). Cheap enough for every request."""
         ...
 
     def condition(self) -> Condition:

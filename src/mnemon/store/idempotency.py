@@ -56,7 +56,7 @@ class Records:
         return bool(added)
 
     def finish(self, wanted: Idempotency, record: Record, *, lineage: int | None, now: float) -> None:
-        """Keep the answer, in the transaction of the turn that made it."""
+        """Keep the answer, in the transaction of the turn that made it; its day begins now, not when the work did."""
         self.tx.run("frames_drop", slot=wanted.slot)
         self.tx.run(
             "idempotency_finish",
@@ -84,4 +84,4 @@ class Records:
 
 def expire(tx: Tx, *, now: float) -> int:
     """Forget what is older than a day; how many."""
-    return tx.run("idempotency_expire", before=now - KEPT_SECONDS)
+    return int(tx.run("idempotency_expire", before=now - KEPT_SECONDS))

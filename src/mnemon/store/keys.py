@@ -1,4 +1,4 @@
-"""API keys. Only a hash is stored; each key belongs to one tenant."""
+"""API keys. Only a hash is stored; each key belongs to one tenant. Whoever changes them touches their topic."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from mnemon.core import errors
 from mnemon.store.base import Tx
+
+TOPIC = "keys"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,7 @@ def add(tx: Tx, key: ApiKey) -> None:
     if not added:
         message = f"there is a key named {key.name!r} already"
         raise errors.Conflict(message, code="key_exists")
+    tx.touch(TOPIC)
 
 
 def revoke(tx: Tx, name: str, *, at: float) -> None:
@@ -53,3 +56,4 @@ def revoke(tx: Tx, name: str, *, at: float) -> None:
     if not tx.run("keys_revoke", name=name, at=at):
         message = f"there is no living key named {name!r}"
         raise errors.NotFound(message, code="key_not_found")
+    tx.touch(TOPIC)

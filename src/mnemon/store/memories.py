@@ -15,7 +15,7 @@ import msgspec
 
 from mnemon.core import errors
 from mnemon.core.records import text_of
-from mnemon.store.base import Row, Tx
+from mnemon.store.base import Row, Touched, Tx
 
 Relation = Literal["cause", "supersedes", "reverses"]
 
@@ -195,14 +195,14 @@ class Memories:
         if rows:
             self.tx.many("links_add", rows)
 
-    def close(self, memory: str, *, by: str | None, rule: str, at: float, until: float | None = None) -> bool:
+    def close(self, memory: str, *, by: str | None, rule: str, at: float, until: float | None = None) -> Touched:
         """End a memory that something took the place of, or (without `by`) that was withdrawn; whether it was open.
 
         `until` is when it ceased to hold, if that is not `at`; it never ends before it began.
         """
         state = "superseded" if by else "retracted"
         ended = at if until is None else until
-        return bool(self.tx.run("memories_close", **self.key, id=memory, state=state, closed_by=by, rule=rule, at=at, until=ended))
+        return self.tx.run("memories_close", **self.key, id=memory, state=state, closed_by=by, rule=rule, at=at, until=ended)
 
     def reopen(self, memory: str) -> bool:
         """Take a closing back; whether there was one."""
@@ -211,9 +211,9 @@ class Memories:
         self.tx.run("links_drop_closing", tenant=self.tenant, id=memory)
         return True
 
-    def pin(self, memory: str, *, pinned: bool) -> bool:
+    def pin(self, memory: str, *, pinned: bool) -> Touched:
         """A pinned memory comes along always; whether the memory exists."""
-        return bool(self.tx.run("memories_pin", **self.key, id=memory, pinned=pinned))
+        return self.tx.run("memories_pin", **self.key, id=memory, pinned=pinned)
 
     # -- reading --------------------------------------------------------------------------------------------------------
 

@@ -8,12 +8,15 @@ messages, preceded by those of lower position that had not been moved away befor
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from mnemon.core.records import Message, StateLine, StoredMessage
 from mnemon.store.base import Row, Tx
+
+FAR = 2**62  # behind every position
 
 
 def stored(row: Row) -> StoredMessage:
@@ -35,9 +38,9 @@ class Messages:
         self.tx = tx
         self.key = {"tenant": tenant, "lineage": lineage}
 
-    def live(self, *, after: int) -> list[StoredMessage]:
-        """The active path behind a position, in order."""
-        return [stored(row) for row in self.tx.all("messages_live", **self.key, after=after)]
+    def live(self, *, after: int, before: int = FAR) -> list[StoredMessage]:
+        """The active path between two positions, without them, in order."""
+        return [stored(row) for row in self.tx.all("messages_live", **self.key, after=after, before=before)]
 
     def page(self, *, limit: int, offset: int, latest: bool = False, branch: int = 0) -> list[StoredMessage]:
         """A page of the active path (or of an old branch), oldest first unless `latest`."""
@@ -79,6 +82,7 @@ def columns(message: StoredMessage) -> dict[str, Any]:
     }
 
 
+@lru_cache(maxsize=256)  # it changes only when a session is compressed, and is read at every turn
 def lines(text: str) -> tuple[StateLine, ...]:
     return tuple(msgspec.json.decode(text, type=list[StateLine])) if text != "[]" else ()
 

@@ -70,7 +70,7 @@ class Removals:
 
     def clear(self) -> int:
         """Delete every memory of the scope; how many there were."""
-        return self.tx.run("memories_clear", **self.key)
+        return int(self.tx.run("memories_clear", **self.key))
 
     def edited_away(self, lineage: int, *, start: int, at: float) -> None:
         """The messages from `start` on were replaced by others: what only they said is withdrawn, and can be reopened."""
@@ -98,7 +98,7 @@ class Removals:
 
     def move(self, to: int) -> None:
         """All memories become another scope's. Where both scopes fill a single-valued slot, the newer value closes the older."""
-        moved = self.tx.run("memories_move", **self.key, to=to)
+        moved = int(self.tx.run("memories_move", **self.key, to=to))
         if not moved:
             return
         self.tx.run("memory_terms_move", **self.key, to=to)

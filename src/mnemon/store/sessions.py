@@ -170,6 +170,10 @@ class Sessions:
     def count(self, session_id: str, usage: Usage) -> None:
         self.tx.run("sessions_count", tenant=self.tenant, id=session_id, **usage.columns())
 
+    def show_as(self, session_id: str, preview: str | None) -> None:
+        """Change the words by which a session is recognised: those it began with were edited."""
+        self.tx.run("sessions_preview", tenant=self.tenant, id=session_id, preview=preview)
+
     def end(self, session_id: str, reason: str, *, at: float) -> None:
         self.tx.run("sessions_end", tenant=self.tenant, id=session_id, end_reason=reason, at=at)
 

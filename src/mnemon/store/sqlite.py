@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from mnemon.core import errors
 from mnemon.store import base, migrate
+from mnemon.store.leases import LockLeases, Locks
 
 T = TypeVar("T")
 Result = tuple[Any, BaseException | None]
@@ -33,10 +34,11 @@ CACHE_KIB = 8192
 class SqliteTx:
     """A transaction on one connection."""
 
-    def __init__(self, connection: sqlite3.Connection, statements: Mapping[str, str], owners: Path) -> None:
+    def __init__(self, connection: sqlite3.Connection, driver: Sqlite) -> None:
         self.connection = connection
-        self.statements = statements
-        self.owners = owners
+        self.driver = driver
+        self.statements = driver.statements
+        self.touched: set[str] = set()
 
     def run(self, name: str, /, **params: Any) -> int:
         return self.connection.execute(self.statements[name], params).rowcount
@@ -60,13 +62,29 @@ class SqliteTx:
                 self.connection.execute(statement)
                 statement = ""
 
+    def leases(self, tenant: str) -> LockLeases:
+        if self.driver.locks is None:
+            raise closed()
+        return LockLeases(self.driver.locks, tenant)
+
     def alive(self, owner: int) -> bool:
         """A process holds a lock on its file in `owners` for as long as it lives; what a dead one left is cleared away."""
-        file = self.owners / str(owner)
+        file = self.driver.owners / str(owner)
         if held(file):
             return True
         file.unlink(missing_ok=True)
         return False
+
+    def touch(self, topic: str) -> None:
+        self.touched.add(topic)
+
+    def tell(self) -> None:
+        """Let the others know what this transaction touched, now that it is committed. One touch too many does no harm."""
+        while self.touched:
+            path = self.driver.owners / f"{self.touched.pop()}.stamp"
+            path.touch()
+            now = max(time.time_ns(), path.stat().st_mtime_ns + 1)  # many a kernel's own clock for files is too coarse
+            os.utime(path, ns=(now, now))
 
 
 class Work(NamedTuple):
@@ -95,6 +113,8 @@ class Sqlite:
         self.local = threading.local()
         self.opened: list[sqlite3.Connection] = []
         self.presence: int | None = None
+        self.locks: Locks | None = None
+        self.here: SqliteTx | None = None
 
     async def open(self) -> None:
         try:
@@ -112,10 +132,11 @@ class Sqlite:
         self.owners.mkdir(exist_ok=True)
         self.presence = os.open(self.owners / str(self.owner), os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(self.presence, fcntl.LOCK_EX)
+        self.locks = Locks(self.owners / "leases")
         connection = self._connect()
         try:
             connection.execute("BEGIN IMMEDIATE")
-            migrate.apply(SqliteTx(connection, self.statements, self.owners), "sqlite", connection.execute)
+            migrate.apply(SqliteTx(connection, self), "sqlite", connection.execute)
             connection.execute("COMMIT")
         finally:
             connection.close()
@@ -141,33 +162,56 @@ class Sqlite:
         if self.presence is not None:
             (self.owners / str(self.owner)).unlink(missing_ok=True)
             os.close(self.presence)
-        self.readers, self.presence = None, None
+        if self.locks:
+            self.locks.close()
+        self.readers, self.presence, self.locks, self.here = None, None, None, None
         self.opened.clear()
 
     async def read(self, work: Callable[[base.Tx], T]) -> T:
         if not self.readers:
-            message = "the database is closed"
-            raise errors.Unavailable(message)
+            raise closed()
         return await asyncio.get_running_loop().run_in_executor(self.readers, self._read, work)
 
     def _read(self, work: Callable[[base.Tx], T]) -> T:
         tx: SqliteTx | None = getattr(self.local, "tx", None)
         if tx is None:
-            connection = self._connect()
-            connection.execute("PRAGMA query_only = ON")
-            self.opened.append(connection)
-            tx = self.local.tx = SqliteTx(connection, self.statements, self.owners)
+            tx = self.local.tx = self._reader()
+        return on_a_snapshot(tx, work)
+
+    def _reader(self) -> SqliteTx:
+        connection = self._connect()
+        connection.execute("PRAGMA query_only = ON")
+        self.opened.append(connection)
+        return SqliteTx(connection, self)
+
+    async def glance(self, work: Callable[[base.Tx], T]) -> T:
+        """On the event loop: a few rows by their keys take microseconds, a thread would take longer to wake up."""
         with translated():
-            tx.connection.execute("BEGIN")
-            try:
-                return work(tx)
-            finally:
-                tx.connection.execute("ROLLBACK")
+            return work(self._here())
+
+    async def begin(self, work: Callable[[base.Tx], T], *, writes: bool) -> T:
+        """Without writing, if it can be: a lease is a lock in the kernel. Each look is fresh, to see what its last holder wrote."""
+        if writes:
+            return await self.write(work, durable=False)
+        return await self.glance(work)
+
+    def _here(self) -> SqliteTx:
+        if not self.readers:
+            raise closed()
+        if self.here is None:
+            self.here = self._reader()
+        return self.here
+
+    def enter(self, token: str) -> None:
+        """Nothing to do: it holds no lock yet."""
+
+    def leave(self, token: str) -> None:
+        if self.locks:
+            self.locks.leave(token)
 
     async def write(self, work: Callable[[base.Tx], T], *, durable: bool = True) -> T:
         if not self.writer:
-            message = "the database is closed"
-            raise errors.Unavailable(message)
+            raise closed()
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self.queue.put(Work(work, durable, loop, future))
@@ -176,7 +220,7 @@ class Sqlite:
 
     def _write_loop(self) -> None:
         connection = self._connect()
-        tx = SqliteTx(connection, self.statements, self.owners)
+        tx = SqliteTx(connection, self)
         full = True
         while (first := self.queue.get()) is not None:
             batch, last = self._drain(first)
@@ -211,9 +255,11 @@ class Sqlite:
                 alone = len(batch) == 1
                 results = [(batch[0].function(tx), None)] if alone else [savepoint(tx, work) for work in batch]
                 connection.execute("COMMIT")
+                tx.tell()
         except Exception as error:  # noqa: BLE001 - whatever it was, its place is with those who wait for the result
             with contextlib.suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
+            tx.touched.clear()
             results = [(None, error)] * len(batch)
         return results
 
@@ -222,12 +268,6 @@ class Sqlite:
             return (self.owners / f"{topic}.stamp").stat().st_mtime_ns
         except FileNotFoundError:
             return 0
-
-    async def touch(self, topic: str) -> None:
-        path = self.owners / f"{topic}.stamp"
-        path.touch()
-        now = max(time.time_ns(), path.stat().st_mtime_ns + 1)  # many a kernel's own clock for files is too coarse
-        os.utime(path, ns=(now, now))
 
     @contextlib.contextmanager
     def _look(self) -> Iterator[sqlite3.Connection]:
@@ -279,6 +319,19 @@ class Sqlite:
             found = str(connection.execute("PRAGMA integrity_check").fetchone()[0])
             broken = connection.execute("PRAGMA foreign_key_check").fetchall()
         return found if not broken else f"{found}; {len(broken)} rows break a foreign key"
+
+
+def closed() -> errors.Unavailable:
+    return errors.Unavailable("the database is closed")
+
+
+def on_a_snapshot(tx: SqliteTx, work: Callable[[base.Tx], T]) -> T:
+    with translated():
+        tx.connection.execute("BEGIN")
+        try:
+            return work(tx)
+        finally:
+            tx.connection.execute("ROLLBACK")
 
 
 def held(file: Path) -> bool:

@@ -17,16 +17,18 @@ from mnemon.core import errors, ids
 from mnemon.core.records import Effective, Json, Message, Prompt, StoredMessage
 from mnemon.store.base import Tx
 from mnemon.store.idempotency import Record, Records
-from mnemon.store.leases import Leases
 from mnemon.turn import commit, elsewhere, reply
 from mnemon.turn.parts import Parts
 from mnemon.turn.prompt import COUNTED_IN_A_THREAD, prompt_for
 from mnemon.turn.resolve import Begun
 from mnemon.turn.running import Outcome, Running, Wire
+from mnemon.turn.tails import Version
 
 log = logging.getLogger("mnemon.turn")
 
 T = TypeVar("T")
+
+LAST_WORD_SECONDS = 2.0  # for the database to answer a turn that must stop
 
 
 class Answer:
@@ -48,7 +50,7 @@ class Answer:
             self.running.effective = Effective(session_id=begun.session_id, session_key=begun.session_key)
             await self._commit(prompt, await self._call(prompt))
         except BaseException:
-            await self._give_back()
+            await self.give_back()
             raise
         if not parts.counter.loaded:
             parts.counter.warm()
@@ -116,6 +118,7 @@ class Answer:
             result = commit.Result(
                 begun=begun,
                 messages=messages,
+                rows=commit.hashed(messages, begun.chain),
                 plans=await self._plans(messages, now),
                 usage=outcome.usage,
                 effective=outcome.effective,
@@ -127,8 +130,17 @@ class Answer:
             learned = await to_its_end(self.parts.driver.write(lambda tx: commit.commit(tx, result, memory)))
             if learned:
                 memory.committed(*learned)
+                self._keep_tail(result, learned[0].lineage)
         running.effective = outcome.effective
         running.finish(frames, body)
+
+    def _keep_tail(self, result: commit.Result, lineage: int) -> None:
+        """The next turn of this conversation will want the transcript as it is now."""
+        begun = self.begun
+        upto = result.compaction.upto if result.compaction else begun.compacted_to
+        branches = (begun.lineage.branches if begun.lineage else 0) + (begun.cut is not None)
+        live = [m for m in (*begun.history, *result.messages) if m.position > upto]
+        self.parts.tails.keep(lineage, Version(chain=result.rows[-1][2], compacted_to=upto, branches=branches), live)
 
     async def _plans(self, messages: tuple[StoredMessage, ...], now: float) -> list[Any]:
         said = [m.message for m in messages]
@@ -188,7 +200,7 @@ class Answer:
 
     # -- failure ------------------------------------------------------------------------------------------------------------
 
-    async def _give_back(self) -> None:
+    async def give_back(self) -> None:
         """Undo what `resolve.begin` did. The process's death would do the same."""
         begun, request = self.begun, self.request
         if begun.lease is None and not request.idempotency:
@@ -196,20 +208,31 @@ class Answer:
 
         def undo(tx: Tx) -> None:
             if begun.lease is not None:
-                Leases(tx, request.tenant).give_up(begun.lease, begun.token)
+                tx.leases(request.tenant).give_up(begun.lease, begun.token)
             if request.idempotency:
                 Records(tx, request.tenant).give_up(request.idempotency, owner=self.parts.driver.owner)
 
         try:
-            await self.parts.driver.write(undo, durable=False)
-        except errors.StoreError:
+            async with asyncio.timeout(LAST_WORD_SECONDS):
+                await self.parts.driver.write(undo, durable=False)
+        except (errors.StoreError, TimeoutError):
             log.warning("a lease could not be given back; it ends with this process", exc_info=True)
 
 
 async def to_its_end(work: Awaitable[T]) -> T:
-    """Wait for a commit though the turn is told to stop: once it is written, the turn has ended, and the client is to know."""
+    """Wait for a commit though the turn is told to stop: once it is written, the turn has ended, and the client is to know.
+
+    Only a database that does not answer is not waited for.
+    """
     future = asyncio.ensure_future(work)
+    told = False
     while not future.done():
         with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.wait([future])
+            await asyncio.wait([future], timeout=LAST_WORD_SECONDS if told else None)
+            if told:
+                break
+        told = True
+    if not future.done():
+        future.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody is left to hear of it
+        raise asyncio.CancelledError
     return future.result()

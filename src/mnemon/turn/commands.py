@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mnemon.core import ids
-from mnemon.core.records import Effective, Json, TurnRequest
+from mnemon.core.records import Effective, Json, Message, TurnRequest
 from mnemon.store.base import Driver, Tx
 from mnemon.store.idempotency import Record, Records
 from mnemon.store.sessions import NewSession, Sessions
@@ -21,7 +21,14 @@ WITHOUT_KEY = "Started a new conversation. It begins with nothing: without a ses
 def asked(request: TurnRequest) -> bool:
     """Whether the whole user message is a command. Without a session it is an ordinary message."""
     spoken = request.spoken()
-    return not request.stateless and bool(spoken) and spoken[-1].role == "user" and spoken[-1].text.strip() in COMMANDS
+    return not request.stateless and bool(spoken) and spoken[-1].role == "user" and is_command(spoken[-1])
+
+
+def is_command(message: Message) -> bool:
+    """Whether a message is a command and nothing else: with an image beside it, it is none."""
+    content = message.body.get("content")
+    pictured = isinstance(content, list) and any(part.get("type") != "text" for part in content)
+    return message.text.strip() in COMMANDS and not pictured
 
 
 async def carry_out(

@@ -11,13 +11,15 @@ from mnemon.core.records import Effective, Json, Lineage, StoredMessage, chained
 from mnemon.memory.base import Learned, Memory, Taken
 from mnemon.store.base import Tx
 from mnemon.store.idempotency import Record, Records
-from mnemon.store.leases import Leases
 from mnemon.store.messages import Messages, lines_json
 from mnemon.store.receipts import Receipts
 from mnemon.store.removals import Removals
 from mnemon.store.sessions import NewSession, Sessions, Usage
 from mnemon.turn import reply as replies
+from mnemon.turn.commands import is_command
 from mnemon.turn.resolve import Begun
+
+LONGEST_PREVIEW = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +28,7 @@ class Result:
 
     begun: Begun
     messages: tuple[StoredMessage, ...]
+    rows: list[tuple[StoredMessage, bytes, bytes]]
     plans: Sequence[Any]
     usage: Json
     effective: Effective
@@ -40,25 +43,24 @@ def commit(tx: Tx, result: Result, memory: Memory) -> tuple[Learned, Taken] | No
     begun, request = result.begun, result.begun.request
     lineage_id = learned = None
     if begun.lease is not None:
-        Leases(tx, request.tenant).end(begun.lease, begun.token)
-        rows = hashed(result)
-        lineage = prepared(tx, result, chain=rows[-1][2])
+        still_ours = tx.leases(request.tenant).end(begun.lease, begun.token)
+        lineage = prepared(tx, result, chain=result.rows[-1][2])
         lineage_id = lineage.id
-        Messages(tx, request.tenant, lineage.id).add(rows)
+        Messages(tx, request.tenant, lineage.id).add(result.rows)
         learned = learn(tx, result, lineage, memory)
         compress(tx, result, lineage)
         body = {**result.receipt, "memory": learned[1].diff}
         Receipts(tx, request.tenant).add(str(result.effective.receipt_id), lineage=lineage.id, body=body, at=result.at)
+        still_ours()
     if request.idempotency and result.record:
         Records(tx, request.tenant).finish(request.idempotency, result.record, lineage=lineage_id, now=result.at)
     return learned
 
 
-def hashed(result: Result) -> list[tuple[StoredMessage, bytes, bytes]]:
+def hashed(messages: Sequence[StoredMessage], chain: bytes) -> list[tuple[StoredMessage, bytes, bytes]]:
     """The turn's messages, each with its digest and that of the whole history up to it."""
-    chain = result.begun.chain
     rows = []
-    for message in result.messages:
+    for message in messages:
         digest = message.message.digest()
         chain = chained(chain, digest)
         rows.append((message, digest, chain))
@@ -106,13 +108,16 @@ def learn(tx: Tx, result: Result, lineage: Lineage, memory: Memory) -> tuple[Lea
     session_id = str(result.begun.session_id)
     learned = Learned(tenant=tenant, scope=lineage.scope, lineage=lineage.id, plans=plans, session_id=session_id, at=result.at)
     taken = memory.learn(tx, learned)
-    Sessions(tx, tenant).count(lineage.tip, usage_of(result))
+    sessions, usage = Sessions(tx, tenant), usage_of(result)
+    sessions.count(lineage.tip, usage)
+    if result.begun.begins_anew:
+        sessions.show_as(lineage.root, usage.preview)
     return learned, taken
 
 
 def usage_of(result: Result) -> Usage:
     usage = result.usage
-    said = next((m.text for m in result.messages if m.role == "user"), "")
+    said = next((m.text for m in result.messages if m.role == "user" and not is_command(m.message)), "")
     return Usage(
         messages=len(result.messages),
         tool_calls=sum(len(m.message.calls) for m in result.messages),
@@ -122,7 +127,7 @@ def usage_of(result: Result) -> Usage:
         reasoning_tokens=replies.detail(usage, "completion_tokens_details", "reasoning_tokens"),
         calls=1,
         model=result.begun.request.model,
-        preview=said[:100].replace("\x00", " ") or None,
+        preview=" ".join(said[:LONGEST_PREVIEW].replace("\x00", " ").split()) or None,
     )
 
 

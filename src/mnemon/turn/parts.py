@@ -11,6 +11,7 @@ from mnemon.memory.base import Memory
 from mnemon.model.base import Model
 from mnemon.store.base import Driver
 from mnemon.turn.naming import Names
+from mnemon.turn.tails import Tails
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +25,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """The backends and rules of this process. `leases` are the tokens of the turns that run in it."""
+    """The backends and rules of this process, and the transcripts it has at hand."""
 
     driver: Driver
     model: Model
@@ -34,4 +35,4 @@ class Parts:
     limits: Limits
     clock: Clock
     metrics: Metrics
-    leases: set[str] = field(default_factory=set)
+    tails: Tails = field(default_factory=Tails)

@@ -7,16 +7,19 @@ that belongs to a session, and a retry can join.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+from typing import Any
 
 from mnemon.core import errors, ids
 from mnemon.core.records import Effective, Prompt, TurnRequest
 from mnemon.store.idempotency import Record
 from mnemon.turn import commands, elsewhere, resolve
-from mnemon.turn.answer import Answer
-from mnemon.turn.gates import Gates, busy
+from mnemon.turn.answer import LAST_WORD_SECONDS, Answer, to_its_end
+from mnemon.turn.gates import Gates, Place, busy
 from mnemon.turn.parts import Parts
 from mnemon.turn.prompt import prompt_for
+from mnemon.turn.pulse import Pulse
 from mnemon.turn.running import Running, Wire, split_frames
 
 log = logging.getLogger("mnemon.turn")
@@ -24,6 +27,7 @@ log = logging.getLogger("mnemon.turn")
 FIRST_WAIT = 0.02
 LONGEST_WAIT = 0.25
 PING_SECONDS = 15
+GIVE_BACK_SECONDS = 2 * LAST_WORD_SECONDS + 1  # a commit, then giving back, and some slack
 
 
 class Turns:
@@ -32,25 +36,32 @@ class Turns:
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
         self.gates = Gates()
+        self.pulse = Pulse()
         self.running: set[Running] = set()
         self.by_slot: dict[bytes, Running] = {}
         self.stopping = False
+        self.hurry = asyncio.Event()
         self.pinger: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         self.pinger = asyncio.create_task(self._ping())
 
     async def close(self, patience: float) -> None:
-        """Let turns in flight end, at most so long; then stop them, which gives their sessions back."""
+        """Let turns in flight end, at most so long or until `hurry` is set; then stop them, which gives their sessions back."""
+        if self.stopping:
+            return
         self.stopping = True
         if self.pinger:
             self.pinger.cancel()
         tasks = [r.task for r in self.running if r.task]
         if tasks:
-            _, late = await asyncio.wait(tasks, timeout=patience)
-            for task in late:
+            hurried = asyncio.ensure_future(self.hurry.wait())
+            ends: list[asyncio.Future[Any]] = [asyncio.gather(*tasks, return_exceptions=True), hurried]
+            await asyncio.wait(ends, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+            hurried.cancel()
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+            await asyncio.wait(tasks, timeout=GIVE_BACK_SECONDS)
 
     async def _ping(self) -> None:
         while True:
@@ -78,7 +89,7 @@ class Turns:
 
     async def preview(self, request: TurnRequest) -> tuple[resolve.Begun, Prompt]:
         """What would be sent for this request: no model call, no write."""
-        begun = await self.parts.driver.read(lambda tx: resolve.look(tx, request))
+        begun = await self.parts.driver.read(lambda tx: resolve.look(tx, request, tails=self.parts.tails))
         return begun, await prompt_for(self.parts, begun)
 
     async def _guarded(self, request: TurnRequest, wire: Wire, running: Running) -> None:
@@ -90,6 +101,8 @@ class Turns:
             await self._in_order(request, wire, running)
         except errors.MnemonError as error:
             failure = error
+            if isinstance(error, errors.ModelError):
+                self.pulse.failed(error, self.parts.clock())
         except asyncio.CancelledError:
             failure = errors.Stopped("the server stopped before the turn ended; send the request again")
             raise
@@ -110,28 +123,30 @@ class Turns:
 
     async def _in_order(self, request: TurnRequest, wire: Wire, running: Running) -> None:
         if request.stateless:
-            await self._turn(request, wire, running)
+            await self._turn(request, wire, running, None)
             return
-        identity = request.identity
-        name = (request.tenant, identity.session_id, None if identity.session_id else identity.session_key)
-        async with self.gates.hold(name, reject=request.reject_if_busy):
-            await self._turn(request, wire, running)
+        name = request.identity.session_id or resolve.unnamed(request)
+        async with self.gates.hold((request.tenant, name), reject=request.reject_if_busy) as place:
+            await self._turn(request, wire, running, place)
 
-    async def _turn(self, request: TurnRequest, wire: Wire, running: Running) -> None:
+    async def _turn(self, request: TurnRequest, wire: Wire, running: Running, place: Place | None) -> None:
         token = ids.turn()
-        self.parts.leases.add(token)  # before the database knows it, so that no other turn of this process takes it for a dead one's
+        self.parts.driver.enter(token)
         try:
-            found = await self._resolve(request, wire, running, token)
+            found = await self._resolve(request, wire, running, place, token=token)
             if isinstance(found, Record):
                 self._replay(found, request, running)
             elif isinstance(found, resolve.Begun):
                 await Answer(self.parts, found, wire, running).run()
+                self.pulse.answered(self.parts.clock())
             else:
                 await elsewhere.follow(self.parts.driver, request, running, clock=self.parts.clock)
         finally:
-            self.parts.leases.discard(token)
+            self.parts.driver.leave(token)
 
-    async def _resolve(self, request: TurnRequest, wire: Wire, running: Running, token: str) -> resolve.Begun | resolve.Elsewhere | Record:
+    async def _resolve(
+        self, request: TurnRequest, wire: Wire, running: Running, place: Place | None, *, token: str
+    ) -> resolve.Begun | resolve.Elsewhere | Record:
         """Wait until the session is ours, or the answer is known."""
         parts, driver = self.parts, self.parts.driver
         if commands.asked(request):
@@ -140,15 +155,37 @@ class Turns:
             return resolve.look_stateless(request)
         wait = FIRST_WAIT
         while True:
-            found = await driver.write(
-                lambda tx: resolve.begin(tx, request, owner=driver.owner, token=token, ours=parts.leases, now=parts.clock()), durable=False
-            )
+            found = await self._begin(request, wire, running, token=token)
+            if place and isinstance(found, resolve.Begun):
+                self.gates.writing(place, (request.tenant, found.lease))
             if not isinstance(found, resolve.Busy):
                 return found
             if request.reject_if_busy:
                 raise busy()
-            await asyncio.sleep(wait)
-            wait = min(wait * 2, LONGEST_WAIT)
+            if place and await self.gates.behind(place, (request.tenant, found.lease)):
+                wait = FIRST_WAIT
+            else:  # its writer is in another process
+                await asyncio.sleep(wait)
+                wait = min(wait * 2, LONGEST_WAIT)
+
+    async def _begin(self, request: TurnRequest, wire: Wire, running: Running, *, token: str) -> resolve.Found:
+        """Try to become the writer. Whose client leaves meanwhile gives back what the database may still have granted."""
+        parts, driver = self.parts, self.parts.driver
+        work = driver.begin(
+            lambda tx: resolve.begin(tx, request, owner=driver.owner, token=token, tails=parts.tails, now=parts.clock()),
+            writes=request.idempotency is not None,
+        )
+        if not request.stateless:  # it is stopped with the process only, and so is what it holds
+            return await work
+        granted = asyncio.ensure_future(work)
+        try:
+            return await asyncio.shield(granted)
+        except asyncio.CancelledError:
+            with contextlib.suppress(errors.MnemonError):
+                found = await to_its_end(granted)
+                if isinstance(found, resolve.Begun):
+                    await Answer(parts, found, wire, running).give_back()
+            raise
 
     def _replay(self, record: Record, request: TurnRequest, running: Running) -> None:
         running.replayed = record.replayed

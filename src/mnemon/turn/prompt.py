@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 
 from mnemon.context import assemble
 from mnemon.context.exchanges import completed
@@ -29,15 +29,12 @@ async def prompt_for(parts: Parts, begun: Begun) -> Prompt:
     )
     if not counter.loaded and assemble.roughly(material) > (budget - allowance) // 2:
         await asyncio.to_thread(counter.ready)
-    if sum(len(m.text) for m in begun.new) > COUNTED_IN_A_THREAD:
-        await asyncio.to_thread(assemble.check, material, counter=counter, budget=budget)
-    else:
-        assemble.check(material, counter=counter, budget=budget)
+    drafting = partial(assemble.Draft, material, counter=counter, budget=budget)
+    draft = await asyncio.to_thread(drafting) if sum(len(m.text) for m in begun.new) > COUNTED_IN_A_THREAD else drafting()
+    found: list[Recalled] = []
     if begun.scopes:
-        left_out = assemble.outside(material, counter=counter, budget=budget, recall_tokens=allowance)
-        found = await recall(parts, begun, live=max(begun.compacted_to, left_out))
-        material = replace(material, recalled=found)
-    return assemble.assemble(material, counter=counter, budget=budget, recall_tokens=allowance)
+        found = await recall(parts, begun, live=max(begun.compacted_to, draft.outside(allowance)))
+    return draft.prompt(found, recall_tokens=allowance)
 
 
 async def recall(parts: Parts, begun: Begun, *, live: int) -> list[Recalled]:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from mnemon.core.records import Json
+from mnemon.core.records import Json, text_of
+
+# What grows from piece to piece of an indexed part, such as one of `reasoning_details`; its other fields say the same each time.
+GROWING = frozenset({"text", "summary", "data", "thinking", "content", "arguments"})
 
 
 class Reply:
-    """Collects deltas into the message that will be stored."""
+    """Collects deltas into the message that will be stored: texts grow, lists grow by their parts, of anything else the last one counts."""
 
     def __init__(self) -> None:
         self.texts: dict[str, list[str]] = {}
+        self.parts: dict[str, dict[tuple[int, Any], Any]] = {}
+        self.values: Json = {}
         self.calls: dict[int, Json] = {}
         self.finish_reason: str | None = None
         self.usage: Json | None = None
@@ -32,8 +37,18 @@ class Reply:
                 if name == "tool_calls":
                     for piece in value or ():
                         self._call(piece)
-                elif isinstance(value, str) and name != "role":
-                    self.texts.setdefault(name, []).append(value)
+                elif name != "role" and value is not None:
+                    self._field(name, value)
+
+    def _field(self, name: str, value: Any) -> None:
+        if isinstance(value, str) or name == "content":
+            self.texts.setdefault(name, []).append(text_of(value))
+        elif isinstance(value, list):
+            parts = self.parts.setdefault(name, {})
+            for piece in value:
+                merge(parts, piece)
+        else:
+            self.values[name] = value
 
     def _call(self, piece: Json) -> None:
         call = self.calls.setdefault(
@@ -46,7 +61,9 @@ class Reply:
         call["function"]["arguments"] += function.get("arguments") or ""
 
     def message(self) -> Json:
-        body: Json = {"role": "assistant", "content": None}
+        body: Json = {"role": "assistant", "content": None, **self.values}
+        for name, parts in self.parts.items():
+            body[name] = list(parts.values())
         for name, pieces in self.texts.items():
             body[name] = "".join(pieces)
         if self.calls:
@@ -55,6 +72,21 @@ class Reply:
         elif body["content"] is None:
             body["content"] = ""
         return body
+
+
+def merge(parts: dict[tuple[int, Any], Any], piece: Any) -> None:
+    """Add a piece to the part with its index and type; one without an index is a part of its own."""
+    index = piece.get("index") if isinstance(piece, dict) else None
+    if not isinstance(index, int):
+        parts[-1 - len(parts), None] = piece
+        return
+    part = parts.setdefault((index, str(piece.get("type"))), {})
+    for name, value in piece.items():
+        before = part.get(name)
+        if name in GROWING and isinstance(before, str) and isinstance(value, str):
+            part[name] = before + value
+        elif value is not None or name not in part:
+            part[name] = value
 
 
 def stored_form(message: Json) -> Json:

@@ -6,17 +6,17 @@ turn fails, and neither outlives the process.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from mnemon.core import errors, ids
 from mnemon.core.records import Lineage, Message, StateLine, StoredMessage, TurnRequest
 from mnemon.store.base import Tx
 from mnemon.store.idempotency import Record, Records
-from mnemon.store.leases import Leases
 from mnemon.store.messages import Messages
 from mnemon.store.sessions import Sessions, missing
 from mnemon.turn import reconcile
+from mnemon.turn.tails import Tails
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class Begun:
     scopes: tuple[Place, ...] = ()
     state: tuple[StateLine, ...] = ()
     compacted_to: int = 0
-    history: list[StoredMessage] = field(default_factory=list)
+    history: Sequence[StoredMessage] = ()
     new: tuple[Message, ...] = ()
     chain: bytes = b""
     cut: int | None = None
@@ -51,10 +51,17 @@ class Begun:
     def next_position(self) -> int:
         return self.lineage.next_position if self.lineage else 1
 
+    @property
+    def begins_anew(self) -> bool:
+        """Whether the very first thing the user said was edited."""
+        return self.cut is not None and not self.compacted_to and not any(m.role == "user" for m in self.history)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Busy:
-    """Another turn of this session is running."""
+    """Another turn of this conversation is running. `lease` is the conversation's own name."""
+
+    lease: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +72,9 @@ class Elsewhere:
 Found = Begun | Busy | Elsewhere | Record
 
 
-def begin(tx: Tx, request: TurnRequest, *, owner: int, token: str, ours: Container[str], now: float) -> Found:
+def begin(tx: Tx, request: TurnRequest, *, owner: int, token: str, tails: Tails, now: float) -> Found:
     """Find the session and become its one writer."""
-    records = Records(tx, request.tenant)
+    records, leases = Records(tx, request.tenant), tx.leases(request.tenant)
     if request.idempotency:
         known = records.find(request.idempotency, now=now)
         if isinstance(known, Record):
@@ -80,15 +87,15 @@ def begin(tx: Tx, request: TurnRequest, *, owner: int, token: str, ours: Contain
             message = "the stream that Last-Event-ID names did not end and is gone; send the request without it to run the turn anew"
             raise errors.Conflict(message, code="stream_lost", param="Last-Event-ID")
     lease = None if request.stateless else lease_name(Sessions(tx, request.tenant), request)
-    if lease is not None and not Leases(tx, request.tenant).take(lease, owner=owner, token=token, ours=ours):
-        return Busy()
-    found = look(tx, request, token=token)  # behind the lease: what its last holder wrote is seen
+    if lease is not None and not leases.take(lease, token):
+        return Busy(lease=lease)
+    found = look(tx, request, tails=tails, token=token)  # behind the lease: what its last holder wrote is seen
     if lease is not None and found.lease != lease:  # the key got its first session meanwhile
-        Leases(tx, request.tenant).give_up(lease, token)
-        return Busy()
+        leases.give_up(lease, token)
+        return Busy(lease=str(found.lease))
     if request.idempotency and not records.begin(request.idempotency, owner=owner, now=now):
         if lease is not None:
-            Leases(tx, request.tenant).give_up(lease, token)
+            leases.give_up(lease, token)
         return Elsewhere()
     return found
 
@@ -98,11 +105,16 @@ def lease_name(sessions: Sessions, request: TurnRequest) -> str:
     identity = request.identity
     session_id = identity.session_id or sessions.current_of(str(identity.session_key))
     if session_id is None:
-        return f"\x01{identity.session_key}"  # no id holds a control character
+        return unnamed(request)
     return sessions.root_of(session_id) or session_id
 
 
-def look(tx: Tx, request: TurnRequest, *, token: str = "") -> Begun:
+def unnamed(request: TurnRequest) -> str:
+    """What stands for the id of a key's transcript while that is not known. No id holds a control character."""
+    return f"\x01{request.identity.session_key}"
+
+
+def look(tx: Tx, request: TurnRequest, *, tails: Tails, token: str = "") -> Begun:
     """Everything `begin` does but taking the lease: reads only. Raises `NotFound` and `Conflict`."""
     if request.stateless:
         return look_stateless(request)
@@ -110,11 +122,11 @@ def look(tx: Tx, request: TurnRequest, *, token: str = "") -> Begun:
     lineage, lease = locate(sessions, request)
     if lineage is None:
         return first_turn(sessions, request, lease=lease, token=token)
-    return next_turn(tx, sessions, request, lineage=lineage, token=token)
+    return next_turn(tx, sessions, request, lineage=lineage, tails=tails, token=token)
 
 
 def look_stateless(request: TurnRequest) -> Begun:
-    check_tool_results((), request.spoken())
+    check_tool_results((), request.spoken(), request)
     return Begun(request=request, new=request.spoken())
 
 
@@ -125,7 +137,7 @@ def locate(sessions: Sessions, request: TurnRequest) -> tuple[Lineage | None, st
     if session_id is None and identity.session_key is not None:
         session_id = sessions.current_of(identity.session_key)
         if session_id is None:
-            return None, f"\x01{identity.session_key}"  # no id holds a control character
+            return None, unnamed(request)
     lineage = sessions.lineage_of(session_id) if session_id else None
     if lineage is None:
         if request.must_exist:
@@ -141,7 +153,7 @@ def locate(sessions: Sessions, request: TurnRequest) -> tuple[Lineage | None, st
 def first_turn(sessions: Sessions, request: TurnRequest, *, lease: str, token: str) -> Begun:
     """A session that does not exist yet; it will be created by the commit."""
     identity = request.identity
-    check_tool_results((), request.spoken())
+    check_tool_results((), request.spoken(), request)
     scope = sessions.existing_scope(identity.session_key) if identity.session_key is not None else None
     return Begun(
         request=request,
@@ -154,16 +166,18 @@ def first_turn(sessions: Sessions, request: TurnRequest, *, lease: str, token: s
     )
 
 
-def next_turn(tx: Tx, sessions: Sessions, request: TurnRequest, *, lineage: Lineage, token: str) -> Begun:
+def next_turn(tx: Tx, sessions: Sessions, request: TurnRequest, *, lineage: Lineage, tails: Tails, token: str) -> Begun:
     messages = Messages(tx, request.tenant, lineage.id)
     found = reconcile.reconcile(request.spoken(), head=lineage.chain, stored=messages.digests, whole=request.whole_history)
     upto, state = lineage.compacted_to, lineage.state
     if found.cut is not None and found.cut <= upto:
         upto, state = messages.compaction_before(found.cut)
-    history = messages.live(after=upto)
+    history: Sequence[StoredMessage] | None
     if found.cut is not None:
-        history = [m for m in history if m.position < found.cut]
-    check_tool_results(history, found.new)
+        history = messages.live(after=upto, before=found.cut)
+    elif (history := tails.get(lineage)) is None:
+        history = messages.live(after=upto)
+    check_tool_results(history, found.new, request)
     return Begun(
         request=request,
         session_id=lineage.tip,
@@ -193,12 +207,13 @@ def scopes_of(sessions: Sessions, request: TurnRequest, lineage: Lineage) -> tup
     return tuple(found)
 
 
-def check_tool_results(history: Sequence[StoredMessage], new: Sequence[Message]) -> None:
-    """A tool's result must answer a call that waits for one. Raises `Invalid`."""
+def check_tool_results(history: Sequence[StoredMessage], new: Sequence[Message], request: TurnRequest) -> None:
+    """A tool's result must answer a call that waits for one. Raises `Invalid` with its place in the request."""
     if not any(m.role == "tool" for m in new):
         return
     waiting = waiting_calls(history)
-    for index, message in enumerate(new):
+    places = [index for index, message in enumerate(request.messages) if message.spoken][-len(new) :]
+    for index, message in zip(places, new, strict=True):
         if message.role != "tool":
             waiting = {call.get("id") for call in message.calls}
         elif (call_id := message.body.get("tool_call_id")) in waiting:

@@ -43,7 +43,8 @@ ON CONFLICT DO NOTHING;
 -- name: idempotency_finish
 INSERT INTO idempotency (slot, tenant, lineage, fingerprint, headers, body, at)
 VALUES (:slot, :tenant, :lineage, :fingerprint, :headers, :body, :at)
-ON CONFLICT (slot) DO UPDATE SET owner = NULL, lineage = excluded.lineage, headers = excluded.headers, body = excluded.body;
+ON CONFLICT (slot) DO UPDATE SET owner = NULL, lineage = excluded.lineage, headers = excluded.headers, body = excluded.body,
+  at = excluded.at;
 
 -- name: idempotency_drop
 DELETE FROM idempotency WHERE slot = :slot;
@@ -159,6 +160,9 @@ UPDATE sessions SET
   api_call_count = api_call_count + :calls, model = COALESCE(:model, model), preview = COALESCE(preview, :preview)
 WHERE tenant = :tenant AND id = :id;
 
+-- name: sessions_preview
+UPDATE sessions SET preview = :preview WHERE tenant = :tenant AND id = :id;
+
 -- name: sessions_identify
 UPDATE sessions SET
   user_id = COALESCE(:user_id, user_id), user_name = COALESCE(:user_name, user_name), chat_id = COALESCE(:chat_id, chat_id),
@@ -200,7 +204,7 @@ VALUES (:tenant, :lineage, :position, :session_id, :role, :body, :tokens, :count
 
 -- name: messages_live
 SELECT position, session_id, body, tokens, counted_by, finish_reason, at FROM messages
-WHERE lineage = :lineage AND branch = 0 AND position > :after AND tenant = :tenant ORDER BY position;
+WHERE lineage = :lineage AND branch = 0 AND position > :after AND position < :before AND tenant = :tenant ORDER BY position;
 
 -- name: messages_page
 SELECT position, session_id, body, tokens, counted_by, finish_reason, at FROM messages
