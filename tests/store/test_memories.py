@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from mnemon.core import errors
-from mnemon.store.memories import EVER, Call, Filter, Link, Memories, Near, slot_of
+from mnemon.store.memories import EVER, Call, Filter, Link, Memories, slot_of
 from tests.store.ledgers import Ledger, everything, memory
 from tests.store.steps import Store, Talk, unique
 
@@ -217,7 +218,7 @@ async def test_causes(store: Store, mem: str) -> None:
 
 
 async def test_what_a_new_statement_may_be_about(store: Store, mem: str) -> None:
-    """Open memories of the same slot, of shared words, or said just before in the same conversation; nothing else."""
+    """Memories of the same slot, of shared words, said just before in the same conversation, or newest of all; nothing else."""
     await started(store, "s", "k")
     await started(store, "t", "k")
 
@@ -227,24 +228,22 @@ async def test_what_a_new_statement_may_be_about(store: Store, mem: str) -> None
         there.say(memory(f"{mem}-two", terms=("redis", "cache")))
         there.say(memory(f"{mem}-one", terms=("cache", "shop")))
         there.say(memory(f"{mem}-none", terms=("zebra",)))
-        there.say(memory(f"{mem}-closed", terms=("redis",), subject="we", attribute="host"))
+        there.say(memory(f"{mem}-closed", subject="we", attribute="host"))
         there.memories.close(f"{mem}-closed", by=None, rule="forget", at=1.0)
         there.say(memory(f"{mem}-plan", kind="decision", at=0.5))
         for n in range(3):
-            here.say(memory(f"{mem}-{n}"))
+            here.say(memory(f"{mem}-{n}", at=2.0 + n))
 
-        def related(**more: Any) -> set[str]:
-            wanted = {"slots": ["we/host"], "terms": ["redis", "cache"], "lineage": here.lineage, "sharing": 9, "recent": 2, **more}
-            return {m.id.removeprefix(f"{mem}-") for m in here.memories.related(Near(**wanted))}
+        def near(slots: Sequence[str] = (), terms: Sequence[str] = (), **more: int) -> set[tuple[str, str]]:
+            return {(why, i.removeprefix(f"{mem}-")) for why, i in here.memories.near(slots=slots, terms=terms, **more)}
 
-        assert related() == {"slot", "two", "one", "1", "2"}
-        assert related(recent=0, slots=[], sharing=1) == {"two"}
-        assert related(recent=0, slots=[], terms=["shop"]) == {"one"}
-        assert related(recent=0, slots=[""], terms=[]) == set()
-        assert related(recent=0, slots=[], terms=[], newest=1) == {max("slot", "two", "one", "none", "0", "1", "2"), "plan"}
+        assert near(slots=["we/host"]) == {("we/host", "slot")}
+        assert near(terms=["redis", "cache"]) == {("redis", "two"), ("cache", "two"), ("cache", "one")}
+        assert near(lineage=here.lineage, recent=2) == {("", "1"), ("", "2")}
+        assert near(newest=1) == {("", "2"), ("", "plan")}
+        assert near(slots=[""]) == set()
         found = [m.id.removeprefix(f"{mem}-") for m in here.memories.sharing(["redis", "cache"], limit=9)]
-        assert found[0] == "two"
-        assert set(found) == {"two", "one", "closed"}
+        assert found == ["two", "one"]
 
     await store.write(work)
 
@@ -255,9 +254,9 @@ async def test_a_word_of_every_memory_tells_nothing(store: Store, mem: str) -> N
 
     def work(talk: Talk) -> None:
         memories = Ledger(talk, "s").memories
-        memories.add([memory(f"{mem}-{n}", terms=("use", f"rare{n}")) for n in range(400)])
-        found = memories.related(Near(terms=["use", "rare7"], sharing=50))
-        assert [m.id for m in found] == [f"{mem}-7"]
+        memories.add([memory(f"{mem}-{n}", terms=("use", f"rare{n}")) for n in range(100)])
+        assert memories.near(slots=[], terms=["use", "rare7"]) == [("rare7", f"{mem}-7")]
+        assert [m.id for m in memories.sharing(["use", "rare7"], limit=9)] == [f"{mem}-7"]
 
     await store.write(work)
 
@@ -335,7 +334,7 @@ async def test_no_scope_sees_anothers(store: Store, mem: str) -> None:
             *memories.in_slots(["we/host"], limit=9),
             *memories.sharing(["secret"], limit=9),
             *memories.called(all_of_it),
-            *memories.related(Near(slots=["we/host"], terms=["secret"], lineage=1, sharing=9, recent=9, newest=9)),
+            *memories.near(slots=["we/host"], terms=["secret"], newest=9),
             *([] if not memories.close(f"{mem}-2", by=None, rule="x", at=1.0) else [1]),
             *([] if not memories.reopen(mem) else [1]),
             *([] if not memories.pin(mem, pinned=False) else [1]),

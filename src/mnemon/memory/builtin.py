@@ -129,6 +129,7 @@ def gather(tx: Tx, *, query: Query, found: Sequence[Recalled], wish: Wish) -> Kn
             kind=wish.kind,
             terms=wish.terms,
             shared=SHARED,
+            dated=wish.when,
             most=FOUND_OF_ALL if wish.every else FOUND,
             pinned=PINNED,
             instructions=INSTRUCTIONS,

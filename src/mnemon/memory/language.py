@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from mnemon.memory import distil, words
 from mnemon.memory.builtin import Language
 from mnemon.memory.weave import Wish
@@ -9,6 +11,7 @@ from mnemon.store.memories import slot_of
 
 WHEN = frozenset({"when", "before", "after"})
 HISTORY = frozenset({"before", "after", "still", "changed"})
+ASKING = re.compile(r"\?|\b(?:what|which|who|whom|whose|when|where|why|how|tell|remind|list)\b", re.IGNORECASE)
 EVERY = frozenset({"how_many", "list_all"})
 KINDS = {
     stem: kind
@@ -25,6 +28,8 @@ KINDS = {
 
 def wish(text: str) -> Wish:
     """What to look for in the ledger when this is asked."""
+    if not ASKING.search(text):
+        return Wish()
     asked = distil.asked(text)
     return Wish(
         slots=tuple(slot_of(subject, attribute) for subject, attribute in asked.slots),

@@ -6,6 +6,7 @@ transaction of the turn, so that two turns of one scope cannot both take the sam
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -14,9 +15,9 @@ from mnemon.core import ids
 from mnemon.core.records import Json
 from mnemon.memory.statements import Candidate, Distilled, Origin, Refusal, Statement, Verdict, When
 from mnemon.store.base import Tx
-from mnemon.store.memories import Details, Evidence, Link, Memories, Near, Relation, Remembered, slot_of
+from mnemon.store.memories import Details, Evidence, Link, Memories, Relation, Remembered, slot_of
 
-SHARING = 40
+SHARING = 8
 RECENT = 8
 NEWEST = 60
 CHANGES = ("update", "correction", "reversal")
@@ -85,13 +86,21 @@ def learn(tx: Tx, turn: Turn, judge: Judge) -> Json:
 
 
 def related(memories: Memories, turn: Turn, candidates: Sequence[Candidate]) -> list[Statement]:
-    """The open statements that these candidates may be about."""
-    slots = dict.fromkeys(slot for c in candidates if (slot := slot_of(c.subject, c.attribute)))
+    """The open statements that these candidates may be about: of the slots they fill anew, or with the most words of theirs."""
+    slots = dict.fromkeys(slot_of(c.subject, c.attribute) for c in candidates if c.single or c.negated)
     terms = dict.fromkeys(term for c in candidates for term in c.terms)
     # A change may be told in words of its own: services that were merged are the microservices of before.
     newest = NEWEST if any(c.cue in CHANGES for c in candidates) else 0
-    near = Near(slots=slots, terms=terms, lineage=turn.lineage, sharing=SHARING, recent=RECENT, newest=newest)
-    return [statement(m) for m in memories.related(near)]
+    near = memories.near(slots=[s for s in slots if s], terms=terms, lineage=turn.lineage, recent=RECENT, newest=newest)
+    by_term: dict[str, list[str]] = {}
+    chosen = dict.fromkeys(i for why, i in near if why not in terms)
+    for why, name in near:
+        if why in terms:
+            by_term.setdefault(why, []).append(name)
+    for candidate in candidates:
+        shared = Counter(name for term in candidate.terms for name in by_term.get(term, ()))
+        chosen |= dict.fromkeys(name for name, _ in shared.most_common(SHARING))
+    return [statement(m) for m in memories.some(chosen) if m.state == "active"] if chosen else []
 
 
 def apply(changes: Changes, known: dict[str, Statement], *, turn: Turn, said: Said, candidate: Candidate, verdict: Verdict) -> None:

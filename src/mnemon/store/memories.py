@@ -117,7 +117,8 @@ class Call:
     """What a question calls up.
 
     Statements of the messages found for it (session, position), of slots, of a kind, and those that share at least `shared` telling terms,
-    at most `most` of each; and pinned ones, instructions and preferences, the newest of them.
+    at most `most` of each; and pinned ones, instructions and preferences, the newest of them. `dated` says that it matters when a thing
+    happened.
     """
 
     places: Sequence[tuple[str, int]] = ()
@@ -125,6 +126,7 @@ class Call:
     kind: str = ""
     terms: Sequence[str] = ()
     shared: int = 2
+    dated: bool = False
     most: int = 0
     pinned: int = 0
     instructions: int = 0
@@ -142,22 +144,6 @@ class Called:
     start: int = 0
     length: int = 0
     plain: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Near:
-    """What a new statement may be about.
-
-    Statements of its slots, those that share its telling terms, the last ones of its conversation, and the newest of the scope and of the
-    decisions in it; at most so many of each.
-    """
-
-    slots: Iterable[str] = ()
-    terms: Iterable[str] = ()
-    lineage: int = 0
-    sharing: int = 0
-    recent: int = 0
-    newest: int = 0
 
 
 class Memories:
@@ -287,14 +273,21 @@ class Memories:
     def called(self, call: Call) -> list[Called]:
         """What may belong to a question, each with why; those of `places` also with where they stand there, even on an old branch."""
         lists = {"places": as_json(call.places), "slots": as_json(call.slots), "terms": as_json(clean(t) for t in call.terms)}
-        plain = {name: getattr(call, name) for name in ("kind", "pinned", "instructions", "preferences", "most", "shared")}
+        plain = {name: getattr(call, name) for name in ("kind", "dated", "pinned", "instructions", "preferences", "most", "shared")}
         rows = self.tx.all("memories_called", **self.key, **lists, **plain)
         return [Called(**{name: row[name] for name in Called.__dataclass_fields__}) for row in rows]
 
-    def related(self, near: Near) -> list[Remembered]:
-        """Open memories that a new statement may be about, in the order of recording."""
-        numbers = {name: getattr(near, name) for name in ("lineage", "sharing", "recent", "newest")}
-        return self._found("memories_related", slots=as_json(near.slots), terms=as_json(clean(t) for t in near.terms), **numbers)
+    def near(
+        self, *, slots: Iterable[str], terms: Iterable[str], lineage: int = 0, recent: int = 0, newest: int = 0
+    ) -> list[tuple[str, str]]:
+        """What a new statement may be about, as (why, memory): of which slot or with which telling term.
+
+        With an empty why the `recent` last ones of its conversation, and the `newest` of the scope and of the decisions in it. Those found
+        by term or conversation may be closed.
+        """
+        lists = {"slots": as_json(slots), "terms": as_json(clean(t) for t in terms)}
+        rows = self.tx.all("memories_near", **self.key, **lists, lineage=lineage, recent=recent, newest=newest)
+        return [(row["why"], row["id"]) for row in rows]
 
     def _found(self, statement: str, **params: Any) -> list[Remembered]:
         return [remembered(row) for row in self.tx.all(statement, **self.key, **params)]

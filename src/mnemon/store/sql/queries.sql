@@ -356,51 +356,44 @@ SELECT m.* FROM json_each(:ids) j CROSS JOIN memories m ON m.tenant = :tenant AN
 -- name: memories_by_ids @postgres
 SELECT m.* FROM json_array_elements_text(:ids ::json) j JOIN memories m ON m.tenant = :tenant AND m.id = j.value WHERE m.scope = :scope ORDER BY m.recorded_at, m.id;
 
--- name: memories_related @sqlite
--- A term that stands in very many memories tells nothing, and would take long to count.
-WITH telling AS (
+-- name: memories_near @sqlite
+-- (why, memory): a term that stands in very many memories tells nothing, and would take long to read.
+WITH telling AS MATERIALIZED (
   SELECT j.value AS term FROM json_each(:terms) j
-  WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 400)) < 400
-), sharing AS (
-  SELECT t.memory AS id FROM telling CROSS JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term
-  GROUP BY t.memory ORDER BY count(*) DESC, max(t.memory) LIMIT :sharing
-), recent AS (
-  SELECT e.memory AS id FROM evidence e WHERE e.lineage = :lineage AND e.tenant = :tenant ORDER BY e.position DESC, e.start DESC LIMIT :recent
-), newest AS (
-  SELECT id FROM (SELECT id FROM memories WHERE scope = :scope AND state = 'active' ORDER BY recorded_at DESC, id DESC LIMIT :newest)
-  UNION SELECT id FROM (SELECT id FROM memories WHERE scope = :scope AND kind = 'decision' AND state = 'active'
-                        ORDER BY recorded_at DESC, id DESC LIMIT :newest)
-), same AS (
-  SELECT m.id FROM json_each(:slots) j CROSS JOIN memories m ON m.scope = :scope AND m.slot = j.value WHERE m.slot <> '' AND m.state = 'active'
+  WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 100)) < 100
 )
-SELECT m.* FROM (SELECT id FROM sharing UNION SELECT id FROM recent UNION SELECT id FROM newest UNION SELECT id FROM same) i
-CROSS JOIN memories m ON m.tenant = :tenant AND m.id = i.id WHERE m.scope = :scope AND m.state = 'active'
-ORDER BY m.recorded_at, m.id;
+SELECT t.term AS why, t.memory AS id FROM telling CROSS JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term
+WHERE +t.tenant = :tenant
+UNION ALL SELECT m.slot, m.id FROM json_each(:slots) j CROSS JOIN memories m ON m.scope = :scope AND m.slot = j.value
+WHERE m.slot <> '' AND m.state = 'active' AND m.tenant = :tenant
+UNION ALL SELECT '', id FROM (
+  SELECT e.memory AS id FROM evidence e WHERE e.lineage = :lineage AND e.tenant = :tenant ORDER BY e.position DESC, e.start DESC LIMIT :recent)
+UNION ALL SELECT '', id FROM (
+  SELECT id FROM memories WHERE scope = :scope AND state = 'active' AND tenant = :tenant ORDER BY recorded_at DESC, id DESC LIMIT :newest)
+UNION ALL SELECT '', id FROM (
+  SELECT id FROM memories WHERE scope = :scope AND kind = 'decision' AND state = 'active' AND tenant = :tenant
+  ORDER BY recorded_at DESC, id DESC LIMIT :newest);
 
--- name: memories_related @postgres
-WITH telling AS (
+-- name: memories_near @postgres
+WITH telling AS MATERIALIZED (
   SELECT j.value AS term FROM json_array_elements_text(:terms ::json) j
-  WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 400) many) < 400
-), sharing AS (
-  SELECT t.memory AS id FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term
-  GROUP BY t.memory ORDER BY count(*) DESC, max(t.memory) LIMIT :sharing
-), recent AS (
-  SELECT e.memory AS id FROM evidence e WHERE e.lineage = :lineage AND e.tenant = :tenant ORDER BY e.position DESC, e.start DESC LIMIT :recent
-), newest AS (
-  SELECT id FROM (SELECT id FROM memories WHERE scope = :scope AND state = 'active' ORDER BY recorded_at DESC, id DESC LIMIT :newest) a
-  UNION SELECT id FROM (SELECT id FROM memories WHERE scope = :scope AND kind = 'decision' AND state = 'active'
-                        ORDER BY recorded_at DESC, id DESC LIMIT :newest) b
-), same AS (
-  SELECT m.id FROM json_array_elements_text(:slots ::json) j JOIN memories m ON m.scope = :scope AND m.slot = j.value WHERE m.slot <> '' AND m.state = 'active'
+  WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 100) many) < 100
 )
-SELECT m.* FROM (SELECT id FROM sharing UNION SELECT id FROM recent UNION SELECT id FROM newest UNION SELECT id FROM same) i
-JOIN memories m ON m.tenant = :tenant AND m.id = i.id WHERE m.scope = :scope AND m.state = 'active'
-ORDER BY m.recorded_at, m.id;
+SELECT t.term AS why, t.memory AS id FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term WHERE t.tenant = :tenant
+UNION ALL SELECT m.slot, m.id FROM json_array_elements_text(:slots ::json) j JOIN memories m ON m.scope = :scope AND m.slot = j.value
+WHERE m.slot <> '' AND m.state = 'active' AND m.tenant = :tenant
+UNION ALL SELECT '', id FROM (
+  SELECT e.memory AS id FROM evidence e WHERE e.lineage = :lineage AND e.tenant = :tenant ORDER BY e.position DESC, e.start DESC LIMIT :recent) a
+UNION ALL SELECT '', id FROM (
+  SELECT id FROM memories WHERE scope = :scope AND state = 'active' AND tenant = :tenant ORDER BY recorded_at DESC, id DESC LIMIT :newest) b
+UNION ALL SELECT '', id FROM (
+  SELECT id FROM memories WHERE scope = :scope AND kind = 'decision' AND state = 'active' AND tenant = :tenant
+  ORDER BY recorded_at DESC, id DESC LIMIT :newest) c;
 
 -- name: memories_sharing @sqlite
-WITH telling AS (
+WITH telling AS MATERIALIZED (
   SELECT j.value AS term FROM json_each(:terms) j
-  WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 400)) < 400
+  WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 100)) < 100
 ), sharing AS (
   SELECT t.memory AS id, count(*) AS n FROM telling CROSS JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term GROUP BY t.memory
 )
@@ -408,9 +401,9 @@ SELECT m.*, i.n FROM sharing i CROSS JOIN memories m ON m.tenant = :tenant AND m
 ORDER BY i.n DESC, m.recorded_at DESC, m.id LIMIT :limit;
 
 -- name: memories_sharing @postgres
-WITH telling AS (
+WITH telling AS MATERIALIZED (
   SELECT j.value AS term FROM json_array_elements_text(:terms ::json) j
-  WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 400) many) < 400
+  WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 100) many) < 100
 ), sharing AS (
   SELECT t.memory AS id, count(*) AS n FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term GROUP BY t.memory
 )
@@ -427,12 +420,12 @@ ORDER BY m.recorded_at DESC, m.id DESC LIMIT :limit;
 
 -- name: memories_called @sqlite
 -- Everything that may belong to a question, in one look: what the passages found for it state, and what comes along by itself.
-WITH telling AS (
+WITH telling AS MATERIALIZED (
   SELECT j.value AS term FROM json_each(:terms) j
-  WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 400)) < 400
+  WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 100)) < 100
 )
 SELECT 'words' AS why, m.id, s.id AS session_id, e.position, e.start, e.length,
-  m.state = 'active' AND m.grain IS NULL AND NOT EXISTS (SELECT 1 FROM links l WHERE l.tenant = m.tenant AND l.source = m.id)
+  m.state = 'active' AND (m.grain IS NULL OR NOT :dated) AND NOT EXISTS (SELECT 1 FROM links l WHERE l.tenant = m.tenant AND l.source = m.id)
   AND NOT EXISTS (SELECT 1 FROM links l WHERE l.tenant = m.tenant AND l.target = m.id) AS plain
 FROM json_each(:places) j CROSS JOIN sessions s ON s.tenant = :tenant AND s.id = json_extract(j.value, '$[0]')
 CROSS JOIN evidence e INDEXED BY evidence_by_place ON e.lineage = s.lineage AND e.position = json_extract(j.value, '$[1]')
@@ -454,15 +447,15 @@ UNION ALL SELECT 'kind', id, '', 0, 0, 0, 0 FROM (
   ORDER BY recorded_at DESC, id DESC LIMIT :most)
 UNION ALL SELECT 'terms', id, '', 0, 0, 0, 0 FROM (
   SELECT t.memory AS id FROM telling CROSS JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term
-  WHERE t.tenant = :tenant GROUP BY t.memory HAVING count(*) >= :shared ORDER BY count(*) DESC, max(t.memory) LIMIT :most);
+  WHERE +t.tenant = :tenant GROUP BY t.memory HAVING count(*) >= :shared ORDER BY count(*) DESC, max(t.memory) LIMIT :most);
 
 -- name: memories_called @postgres
-WITH telling AS (
+WITH telling AS MATERIALIZED (
   SELECT j.value AS term FROM json_array_elements_text(:terms ::json) j
-  WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 400) many) < 400
+  WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 100) many) < 100
 )
 SELECT 'words' AS why, m.id, s.id AS session_id, e.position, e.start, e.length,
-  m.state = 'active' AND m.grain IS NULL AND NOT EXISTS (SELECT 1 FROM links l WHERE l.tenant = m.tenant AND l.source = m.id)
+  m.state = 'active' AND (m.grain IS NULL OR NOT :dated) AND NOT EXISTS (SELECT 1 FROM links l WHERE l.tenant = m.tenant AND l.source = m.id)
   AND NOT EXISTS (SELECT 1 FROM links l WHERE l.tenant = m.tenant AND l.target = m.id) AS plain
 FROM json_array_elements(:places ::json) j JOIN sessions s ON s.tenant = :tenant AND s.id = j.value->>0
 JOIN evidence e ON e.lineage = s.lineage AND e.position = (j.value->>1)::bigint
