@@ -116,6 +116,9 @@ def command(found: Sequence[Word]) -> Clause | None:
 
 def _simple(subject: tuple[Word, ...], word: Word, *, rest: tuple[Word, ...], negated: bool) -> Clause:
     verb = lexicon.VERBS.get(word.low)
+    done = lexicon.VERBS.get(rest[0].low) if rest else None
+    if verb and verb.lemma == "get" and done and "participle" in done.forms and "base" not in done.forms:  # "got pushed back"
+        return Clause(subject=subject, verb=done.lemma, rest=rest[1:], past="past" in verb.forms, passive=True, negated=negated)
     past = ("past" in verb.forms and "base" not in verb.forms) if verb else word.low.endswith("ed")
     return Clause(subject=subject, verb=verb.lemma if verb else word.low, rest=rest, past=past, negated=negated)
 

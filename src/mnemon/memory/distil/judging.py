@@ -195,7 +195,8 @@ def _reverses(candidate: Candidate, old: Candidate, link: Link) -> bool:
 
 def _same_slot(one: Candidate, two: Candidate) -> bool:
     """The same slot of a thing; what people do themselves ("I play") is no slot that only one thing fills."""
-    return one.subject not in ("", phrases.USER) and (one.subject, one.attribute) == (two.subject, two.attribute)
+    thing = one.subject not in ("", phrases.USER) or one.attribute.endswith(" when")
+    return thing and bool(one.subject) and (one.subject, one.attribute) == (two.subject, two.attribute)
 
 
 def _tells(term: str) -> bool:

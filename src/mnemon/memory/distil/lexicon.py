@@ -28,7 +28,7 @@ REGULAR = (
     " suffer suit support switch talk target taste tend terminate test tour track trade train transfer travel treat trust try turn upgrade"
     " use visit volunteer vote wait walk want water weigh welcome work worry yield reschedule resume stall break clash swell host migrate"
     " rehearse supply house teach coach chair supervise captain head direct drive bank graze milk brew bake roast cater graduate enrol"
-    " enroll subscribe commute meditate refinance sow plough lend borrow owe crash leak melt burn divorce adore object ditch caves"
+    " enroll subscribe commute meditate refinance sow plough lend borrow owe crash leak melt burn divorce adore object ditch slip shift push climb swap shrink convert succeed delay reconsider shelve"
 ).split()
 
 IRREGULAR = """
@@ -50,13 +50,15 @@ do does did done doing
 drink - drank drunk drinking
 drive - drove driven driving
 eat - ate eaten eating
-fall - fell fallen falling
 feed - fed fed feeding
 feel - felt felt feeling
 find - found found finding
 fly - flew flown flying
 forget - forgot forgotten forgetting
 get - got got,gotten getting
+fall - fell fallen falling
+rise - rose risen rising
+shrink - shrank shrunk shrinking
 give - gave given giving
 go goes went gone going
 grow - grew grown growing
@@ -261,7 +263,8 @@ ROLES = {
 # Verbs by which a thing has another value than before.
 CHANGES = frozenset(
     "move switch migrate change bump upgrade downgrade raise lower increase reduce relocate rename reschedule postpone transfer set bring"
-    " replace extend shorten double halve cut convert push shift swap".split()
+    " replace extend shorten double halve cut convert push shift swap slip put delay drop fall rise climb jump grow shrink promote"
+    .split()
 )
 # Verbs that tell of something done or decided, worth keeping with no name or number beside them.
 DEEDS = frozenset(

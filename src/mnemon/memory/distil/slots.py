@@ -5,6 +5,7 @@ Two wordings of the same thing should meet in one slot; where that is not safe t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -48,6 +49,7 @@ NOUN_ATTRIBUTES = {"residence": "home", "hometown": "home", "husband": "spouse",
 ONE = frozenset(phrases.plain(lexicon.ONE)) | {"home", "employer", "spouse", "expiry", "when", "where", "version", "port"}
 MANY = frozenset(phrases.plain(lexicon.MANY))
 ONE_VERBS = frozenset("end cost weigh measure expire last take start begin close open run go belong pay cover leave depart arrive".split())
+DETERMINER = re.compile(r"(?:my|our|the|a|an)\s+", re.IGNORECASE)
 MOST_PARTS = 5  # of a sentence that are looked at
 PARTICLES = frozenset("over up off out back down away forward on".split())
 
@@ -134,6 +136,10 @@ def _copula(text: str, clause: Clause, subject: Phrase) -> Slot | None:
     if not rest:
         return None
     first = rest[0].low
+    if first in ("down", "up", "back") and len(rest) > 2 and rest[1].low == "to":  # "my weight is down to 79 kg"
+        got = phrases.values(text, rest[2:])
+        owner, head = subject.slot
+        return Slot(rule="copula", subject=owner, attribute=head, values=got, single=_one(subject, head, got, first=""), changed=True) if got and head else None
     if first in lexicon.PREPOSITIONS or first in ("due", "home", "back"):
         return _placed(text, rest, subject)
     if (
@@ -330,6 +336,8 @@ def _changed(text: str, clause: Clause, subject: Phrase) -> Slot | None:
     """Moved, raised, renamed (from the old value) to the new one; what moved is the object, or else the subject."""
     rest = list(clause.rest)
     new = _behind(text, rest, "to")
+    if clause.verb in ("replace", "swap"):
+        return _replaced(text, clause)
     if not new and clause.verb == "rename":
         new = _behind(text, rest, "as")
     if not new:
@@ -352,6 +360,13 @@ def _changed(text: str, clause: Clause, subject: Phrase) -> Slot | None:
     return Slot(
         rule="changed", subject=owner, attribute=head, values=(new,), single=shape(new) not in ("words", "name"), changed=True, old=old
     )
+
+
+def _replaced(text: str, clause: Clause) -> Slot | None:
+    """Replaced the old one with a new one; swapped the old one for a new one; the old one was replaced by a new one."""
+    new = _behind(text, clause.rest, "by" if clause.passive else "for" if clause.verb == "swap" else "with")
+    old = (text[clause.subject[0].start : clause.subject[-1].end],) if clause.passive and clause.subject else phrases.values(text, clause.rest)
+    return Slot(rule="replaced", values=(new,), changed=True, old=DETERMINER.sub("", old[0])) if new and old else None
 
 
 def _verb(text: str, clause: Clause, subject: Phrase) -> Slot | None:
@@ -386,7 +401,20 @@ def _verb(text: str, clause: Clause, subject: Phrase) -> Slot | None:
     typed = _typed(owner, got) if present else None
     if typed is not None:
         return typed._replace(attribute=f"{verb} {typed.attribute}" if typed.attribute == "when" else typed.attribute)
+    habit = "" if clause.past or clause.passive else _habit(text, rest)
+    if habit and shape(got[0]) == "words":
+        attribute = " ".join(filter(None, [verb, preposition, *phrases.plain(got[0].split()), "when"]))
+        return Slot(rule="habit", subject=owner, attribute=attribute, values=(habit,), single=owner != USER and not _several(subject))
     return _plain(clause._replace(verb=verb), subject, got=got, preposition=preposition)
+
+
+def _habit(text: str, rest: Sequence[Word]) -> str:
+    """On Tuesdays, at 7:30: when something is done that is done again and again."""
+    for preposition in ("on", "at"):
+        when = _behind(text, rest, preposition)
+        if when and shape(when) == "when":
+            return when
+    return ""
 
 
 def _job(text: str, rest: Sequence[Word], subject: Phrase) -> Slot | None:
