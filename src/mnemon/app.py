@@ -68,7 +68,9 @@ def open_model(settings: Settings) -> Model:
 
 
 def open_memory(settings: Settings, driver: Driver) -> Memory:
-    return Nothing() if settings.memory_provider == "none" else FullText(driver)
+    if settings.memory_provider == "none":
+        return Nothing()
+    return FullText(driver, embeddings=settings.embeddings == "builtin", recall_tokens=settings.recall_tokens)
 
 
 def first_key(data_dir: Path) -> str:

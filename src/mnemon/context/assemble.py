@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mnemon.context import blocks, tokens
+from mnemon.context import blocks, recollection, tokens
 from mnemon.context.exchanges import continues, exchanges, units
 from mnemon.core import errors
 from mnemon.core.records import Block, Json, Message, Prompt, Recalled, StateLine, StoredMessage
@@ -18,9 +18,6 @@ from mnemon.core.records import Block, Json, Message, Prompt, Recalled, StateLin
 Unit = list[StoredMessage]
 
 REPLY_PRIMING = 3
-LINE_JOIN = 1
-BLOCK_JOIN = 2
-LABEL = 32  # what "- [#12345 2026-11-18 assistant] " costs at most, with any margin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +42,7 @@ def assemble(material: Material, *, counter: tokens.Counter, budget: int, recall
         raise too_long(budget - room, budget)
     notes, cost["state"], notes_dropped = fit_state(material.state, counter=counter, room=room)
     room -= cost["state"]
-    shown, cost["recall"] = fit_recall(material.recalled, counter=counter, room=min(recall_tokens, room))
+    shown, cost["recall"] = recollection.fit(material.recalled, counter=counter, room=min(recall_tokens, room))
     room -= cost["recall"]
     history, dropped = past.fitted(counter=counter, room=room)
     room += cost["history"]
@@ -53,7 +50,7 @@ def assemble(material: Material, *, counter: tokens.Counter, budget: int, recall
     room -= cost["history"]
     messages = merged(system, notes) + [m.message.body for m in history] + [m.body for m in material.new]
     if shown:
-        attach(messages, blocks.recall([blocks.recalled_line(r) for r in shown]))
+        attach(messages, recollection.block(shown))
     return Prompt(
         messages=messages,
         tokens=budget - room,
@@ -195,28 +192,6 @@ def fit_state(state: Sequence[StateLine], *, counter: tokens.Counter, room: int)
         weakest = sorted(notes, key=lambda n: n.score)[: 1 + len(notes) // 4]
         notes = [n for n in notes if n not in weakest]
     return [], 0, len(state)
-
-
-def fit_recall(found: Sequence[Recalled], *, counter: tokens.Counter, room: int) -> tuple[list[Recalled], int]:
-    """The best passages that fit, in the order in which they were said."""
-    spent = counter.count(blocks.recall([])) + BLOCK_JOIN
-    shown: list[Recalled] = []
-    for passage in found:
-        cost = recalled_price(passage, counter)
-        if spent + cost <= room:
-            shown.append(passage)
-            spent += cost
-    if not shown:
-        return [], 0
-    return sorted(shown, key=lambda r: (r.at, r.position)), spent
-
-
-def recalled_price(passage: Recalled, counter: tokens.Counter) -> int:
-    """The count of a passage's line; where the text alone was counted before and is shown as it is, only its label is counted."""
-    known = passage.tokens is not None and passage.counted_by == counter.name
-    if known and passage.text.isprintable() and "<" not in passage.text:
-        return int(passage.tokens or 0) + LABEL
-    return counter.count(blocks.recalled_line(passage)) + LINE_JOIN
 
 
 def merged(system: list[Json], notes: list[StateLine]) -> list[Json]:
