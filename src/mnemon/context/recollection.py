@@ -16,6 +16,8 @@ from mnemon.core.records import Recalled
 STAMP = re.compile(r"\[[^\]\n]{1,60}\](?= \S)")
 BREAK = 4  # characters that may stand between two pieces of a message: blanks and line breaks
 LINE_JOIN = 1
+STAMP_JOIN = 2
+DAY = 15  # what "2026-11-18" and its line break cost at most, with any margin
 BLOCK_JOIN = 2
 LABEL = 10  # what "- [assistant] " costs at most, with any margin
 
@@ -42,14 +44,14 @@ def fit(found: Sequence[Recalled], *, counter: tokens.Counter, room: int) -> tup
     spent = frame = counter.count(blocks.recall([])) + BLOCK_JOIN
     headings: set[str] = set()
     for passage in found:
-        new = {clock.day(passage.at), stamp(passage)} - headings - {""}
-        cost = price(passage, counter) + sum(heading_price(heading, counter) for heading in new)
+        day, own = clock.day(passage.at), stamp(passage)
+        cost = price(passage, counter) + DAY * (day not in headings) + stamp_price(own, counter) * (own not in headings)
         if spent + cost <= room:
             shown.append(passage)
             spent += cost
-            headings |= new
+            headings |= {day, own}
     ordered = in_order(shown)
-    while ordered and (spent := frame + written_price(ordered, counter)) > room:  # sessions took turns: a heading stands there twice
+    while ordered and (spent := frame + written_price(ordered, counter)) > room:  # sessions took turns: a day or a stamp stands there twice
         ordered.remove(shown.pop())
     return (ordered, spent) if ordered else ([], 0)
 
@@ -65,10 +67,7 @@ def written_price(ordered: Sequence[Recalled], counter: tokens.Counter) -> int:
     for passage in ordered:
         today, own = clock.day(passage.at), stamp(passage)
         total += price(passage, counter)
-        if today != day:
-            total += heading_price(today, counter)
-        if own not in ("", in_force):
-            total += heading_price(own, counter)
+        total += DAY * (today != day) + stamp_price(own, counter) * (own != in_force)
         day, in_force = today, own or in_force
     return total
 
@@ -82,8 +81,8 @@ def price(passage: Recalled, counter: tokens.Counter) -> int:
     return counter.count(item(passage.role, passage.text[len(own) :])) + LINE_JOIN
 
 
-def heading_price(text: str, counter: tokens.Counter) -> int:
-    return counter.count(text) + LINE_JOIN
+def stamp_price(own: str, counter: tokens.Counter) -> int:
+    return counter.count(own) + STAMP_JOIN if own else 0
 
 
 def stamp(passage: Recalled) -> str:

@@ -25,8 +25,9 @@ K1, B = 1.2, 0.4  # BM25's constants; passages are of bounded length, so that it
 POSTINGS_SCORED = 20_000
 TELLING_SHARE = 0.2  # a word that stands in more of a large scope's passages than this tells nothing
 SMALL_SCOPE = 200
-COMPARED = 2048  # passages whose meaning is compared one by one; of more, those with the most equal signs
-SEEDS = 256  # passages that are looked at more closely in a large scope
+COMPARED = 2000  # passages whose meaning is compared one by one; of more, those with the best words and the most equal signs
+COMPARED_OF_MORE = 150  # by words, and as many by signs
+SAMPLE = 500  # passages that stand for all of a scope
 SEED = 24  # tokens of room for each passage whose neighbourhood is looked at
 SPEAKS_OFTEN = 0.02  # the share of passages that someone must have opened to be a speaker, and not the word before a colon
 PLACE = 32  # bits of a place below those that number its conversation
@@ -124,10 +125,10 @@ class Index:
         """
         if not self.numbers:
             return {}
-        matches = self._matches(question.words)
-        candidates = self._candidates(matches, vector)
-        scores = ranking.by_words(matches)
-        telling = bool(matches.any())
+        matching, matches = self._matches(question.words)
+        candidates = self._candidates(matching[best(matches, COMPARED_OF_MORE)], vector)
+        scores = ranking.by_words(matching, matches, len(self))
+        telling = len(matching) > 0
         if vector is not None:
             meaning = self._meaning(vector, candidates)
             scores[candidates] += np.float32(ranking.MEANING) * meaning
@@ -138,17 +139,22 @@ class Index:
         seeds = candidates[best(scores[candidates], 1 + room // SEED)]
         rows = self._shown(ranking.with_reach(seeds, len(self)), lineage=lineage, live=live)
         final = ranking.helped(rows, scores, np.frombuffer(self.places, np.int64), np.frombuffer(self.lengths, np.uint16))
-        return self._picked(rows, final, question=question, room=room)
+        kept = (final >= ranking.ENOUGH) | ranking.among(rows, matching, len(self))  # where all passages match, none is better than the average
+        return self._picked(rows[kept], final[kept], question=question, room=room)
 
-    def _candidates(self, matches: Floats, vector: Floats | None) -> Rows:
+    def _candidates(self, matching: Rows, vector: Floats | None) -> Rows:
         """The passages whose meaning is compared: all of them, or those with the best words and the most signs in common."""
         if len(self) <= COMPARED:
             return np.arange(len(self))
-        found = [best(matches, SEEDS), self._posting(marks.STANDING)[-SEEDS:].astype(np.int64)]
-        return np.unique(np.concatenate(found if vector is None else [*found, self._alike(vector)]))
+        wanted = np.zeros(len(self), np.bool_)
+        wanted[matching] = True
+        wanted[self._posting(marks.STANDING)[-COMPARED_OF_MORE:]] = True
+        if vector is not None:
+            wanted[self._alike(vector)] = True
+        return np.flatnonzero(wanted)
 
-    def _matches(self, words: Iterable[str]) -> Floats:
-        """BM25 of every passage. The rarest words come first, until enough was scored: a question costs the same in a scope of any size."""
+    def _matches(self, words: Iterable[str]) -> tuple[Rows, Floats]:
+        """Rows with any of the words, and their BM25. The rarest words come first, until enough was scored: a question costs the same in a scope of any size."""
         count = len(self)
         found = sorted((len(p) if isinstance(p, array) else 1, w, p) for w in words if (p := self.postings.get(w)))
         used: list[tuple[int, array[int] | bytes]] = []
@@ -161,12 +167,12 @@ class Index:
             used.append((frequency, posting))
             weights.append(math.log(1 + (count - frequency + 0.5) / (frequency + 0.5)) * (K1 + 1))
         if not used:
-            return np.zeros(count, np.float32)
+            return np.empty(0, np.int64), np.empty(0, np.float32)
         rows = np.frombuffer(b"".join(p for _, p in used), np.uint32)
         sums = np.bincount(rows, weights=np.repeat(weights, [f for f, _ in used]), minlength=count)
-        lengths = np.frombuffer(self.lengths, np.uint16)
-        average = max(self.total_length / count, 1.0)
-        return np.asarray(sums / (1 + K1 * (1 - B) + K1 * B / average * lengths), dtype=np.float32)
+        matching = np.flatnonzero(sums)
+        lengths = np.frombuffer(self.lengths, np.uint16)[matching] / max(self.total_length / count, 1.0)
+        return matching, np.asarray(sums[matching] / (1 + K1 * (1 - B + B * lengths)), dtype=np.float32)
 
     def _posting(self, word: str) -> NDArray[np.uint32]:
         return np.frombuffer(self.postings.get(word, b""), np.uint32)
@@ -178,9 +184,10 @@ class Index:
         """Likeness of candidates to a question, less what all passages of the scope have in common, in standard deviations."""
         packed = self._packed()
         centred = vector - self._middle()
-        usual = vectors.likeness(packed[:: 1 + len(self) // COMPARED], centred)
-        whole = len(candidates) == len(usual) == len(self)
-        found = ranking.by_meaning(usual if whole else vectors.likeness(packed[candidates], centred), usual)
+        whole = len(candidates) == len(self)
+        likeness = vectors.likeness(packed if whole else packed[candidates], centred)
+        usual = likeness if whole else vectors.likeness(packed[:: 1 + len(self) // SAMPLE], centred)
+        found = ranking.by_meaning(likeness, usual)
         if self.bare:
             found[np.isin(candidates, list(self.bare))] = 0
         return found
@@ -199,7 +206,8 @@ class Index:
         self.signs += vectors.signs(self._packed()[done:]).tobytes()
         known = np.frombuffer(self.signs, np.uint64).reshape(-1, vectors.SIGNS)
         differing = vectors.differing(known, vectors.signs(vectors.packed(vector[None]))[0])
-        return best(-differing.astype(np.int16), SEEDS)
+        most = int(np.searchsorted(np.cumsum(np.bincount(differing)), COMPARED_OF_MORE))
+        return np.flatnonzero(differing <= most)[-2 * COMPARED_OF_MORE :]
 
     def _shown(self, rows: Rows, *, lineage: int, live: int) -> Rows:
         """Those rows that are still there and not in the prompt."""
@@ -211,8 +219,7 @@ class Index:
 
     def _picked(self, rows: Rows, scores: Floats, *, question: Question, room: int) -> dict[int, float]:
         """The best that fit the room, the newest first among equals."""
-        kept = scores >= ranking.ENOUGH
-        rows, scores = rows[kept], (scores[kept] + ranking.AVERAGE) * self._weights(rows[kept], question)
+        scores = (scores + ranking.prior(rows, len(self))) * self._weights(rows, question)
         order = np.lexsort((-rows, -scores))
         order = order[: ranking.fitting(np.frombuffer(self.sizes, np.uint16)[rows[order]], OFFERED * room)]
         return {self.numbers[row]: float(score) for row, score in zip(rows[order], scores[order], strict=True)}
@@ -223,9 +230,7 @@ class Index:
         often = max(3, SPEAKS_OFTEN * len(self))
         named = [p for mark in question.speakers if len(p := self._posting(mark)) >= often]
         if named:
-            others = np.ones(len(self), np.bool_)
-            others[np.concatenate(named)] = False
-            weights[others[rows]] *= ranking.OTHERS
+            weights[~ranking.among(rows, np.concatenate(named), len(self))] *= ranking.OTHERS
         return weights
 
 

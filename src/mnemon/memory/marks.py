@@ -38,4 +38,4 @@ def speakers(names: Iterable[str]) -> list[str]:
 
 
 def is_mark(word: str) -> bool:
-    return word[0] in "!@"
+    return word.startswith(("!", "@"))

@@ -20,20 +20,24 @@ LEAST_SPREAD = 0.05  # in a scope of a few passages their likeness spreads by ch
 NEAR = 300.0  # characters over which the help of a neighbour falls to a third: a few short turns, or half a long passage
 REACH = 8  # passages to either side that are looked at
 AROUND = np.arange(2 * REACH + 1)
-FAR = 1 << 40  # characters that no conversation has
 FULL = 8  # words of a passage that may be shown for its neighbours' sake; "Noted." is not
 STANDING = 0.3  # what an instruction that is to hold always gains
-AVERAGE = 0.5  # what a passage is worth, whoever said it, before anything speaks for it
+AVERAGE = 0.5  # what a passage is worth before anything speaks for it
+RECENT = 0.05  # what the newest passage is worth more than the oldest
 REPLY = 0.5  # what the model or a tool said, against what the user said
 OTHERS = 0.6  # what others said, where the question names a speaker
-ENOUGH = 0.1  # what a passage must be better than the average one
+ENOUGH = 0.1  # what a passage must be better than the average one to be shown though it shares no word with the question
 TELLING = 2.5  # standard deviations of likeness that speak for a passage by themselves
 
 
-def by_words(matches: Floats) -> Floats:
-    """Scores of all passages around their mean, the best one counting 1."""
+def by_words(rows: Rows, matches: Floats, count: int) -> Floats:
+    """Scores of all passages around their mean, the best one counting 1, from the rows that matched at all."""
     best = float(matches.max(initial=0.0))
-    return np.asarray((matches - matches.mean()) / best if best else matches, dtype=np.float32)
+    if not best:
+        return np.zeros(count, np.float32)
+    scores = np.full(count, -float(matches.sum()) / count / best, np.float32)
+    scores[rows] += matches * np.float32(1 / best)
+    return scores
 
 
 def by_meaning(likeness: Floats, sample: Floats) -> Floats:
@@ -54,12 +58,25 @@ def helped(rows: Rows, scores: Floats, places: NDArray[np.int64], lengths: NDArr
     `places` says where in its conversation a passage stands, in characters; those of another conversation are far away. So short turns
     help each other and long ones hardly do, and no setting is needed for either kind of conversation.
     """
-    around = rows[:, None] + AROUND
-    distance = np.abs(np.pad(places, REACH, constant_values=-FAR)[around] - places[rows, None]).astype(np.float32)
-    weights = np.exp(distance * np.float32(-1 / NEAR))
-    weights[:, REACH] = 0  # itself
-    near = np.einsum("ij,ij->i", weights, np.pad(scores, REACH)[around])
+    around = rows[:, None] + (AROUND - REACH)
+    inside = (around >= 0) & (around < len(scores))
+    inside[:, REACH] = False  # itself
+    distance = np.abs(places.take(around, mode="clip") - places[rows, None]).astype(np.float32)
+    weights = np.exp(distance * np.float32(-1 / NEAR)) * inside
+    near = np.einsum("ij,ij->i", weights, scores.take(around, mode="clip"))
     return np.asarray(scores[rows] + near * np.minimum(lengths[rows] * np.float32(1 / FULL), 1), dtype=np.float32)
+
+
+def prior(rows: Rows, count: int) -> Floats:
+    """What passages are worth before anything speaks for them."""
+    return np.asarray(AVERAGE + RECENT * rows / count, dtype=np.float32)
+
+
+def among(rows: Rows, others: NDArray[Any], count: int) -> NDArray[np.bool_]:
+    """Which of these rows are among the others."""
+    there = np.zeros(count, np.bool_)
+    there[others] = True
+    return there[rows]
 
 
 def fitting(costs: NDArray[Any], room: float) -> int:
