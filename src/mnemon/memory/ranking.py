@@ -19,6 +19,7 @@ MEANING = 0.12  # what a standard deviation of likeness counts
 LEAST_SPREAD = 0.05  # in a scope of a few passages their likeness spreads by chance
 NEAR = 300.0  # characters over which the help of a neighbour falls to a third: a few short turns, or half a long passage
 REACH = 8  # passages to either side that are looked at
+MOST_HELP = 2.5  # neighbours that count in full; where turns are very short there are more of them, and each counts less
 AROUND = np.arange(2 * REACH + 1)
 FULL = 8  # words of a passage that may be shown for its neighbours' sake; "Noted." is not
 STANDING = 0.3  # what an instruction that is to hold always gains
@@ -61,10 +62,13 @@ def helped(rows: Rows, scores: Floats, places: NDArray[np.int64], lengths: NDArr
     around = rows[:, None] + (AROUND - REACH)
     inside = (around >= 0) & (around < len(scores))
     inside[:, REACH] = False  # itself
+    full = np.minimum(lengths * np.float32(1 / FULL), 1)
     distance = np.abs(places.take(around, mode="clip") - places[rows, None]).astype(np.float32)
     weights = np.exp(distance * np.float32(-1 / NEAR)) * inside
     near = np.einsum("ij,ij->i", weights, scores.take(around, mode="clip"))
-    return np.asarray(scores[rows] + near * np.minimum(lengths[rows] * np.float32(1 / FULL), 1), dtype=np.float32)
+    helpers = np.einsum("ij,ij->i", weights, full.take(around, mode="clip"))
+    near *= np.float32(MOST_HELP) / np.maximum(helpers, np.float32(MOST_HELP))
+    return np.asarray(scores[rows] + near * full[rows], dtype=np.float32)
 
 
 def prior(rows: Rows, count: int) -> Floats:
