@@ -30,6 +30,7 @@ from mnemon.edge.routes import routes
 from mnemon.edge.services import Services
 from mnemon.memory.base import Memory
 from mnemon.memory.builtin import Builtin, Nothing
+from mnemon.memory.fulltext import FullText
 from mnemon.memory.language import LANGUAGE
 from mnemon.model.base import Model
 from mnemon.model.upstream import Upstream
@@ -69,7 +70,10 @@ def open_model(settings: Settings) -> Model:
 
 
 def open_memory(settings: Settings, driver: Driver) -> Memory:
-    return Nothing() if settings.memory_provider == "none" else Builtin(driver, LANGUAGE, timezone=settings.timezone)
+    if settings.memory_provider == "none":
+        return Nothing()
+    passages = FullText(driver, embeddings=settings.embeddings == "builtin", recall_tokens=settings.recall_tokens)
+    return Builtin(driver, passages, LANGUAGE, timezone=settings.timezone)
 
 
 def first_key(data_dir: Path) -> str:

@@ -26,6 +26,7 @@ from mnemon.store.base import Driver, Tx
 from mnemon.store.idempotency import Record, Records
 from mnemon.store.memories import Memories
 from mnemon.store.messages import Messages
+from mnemon.store.passages import Passages
 from mnemon.store.receipts import Receipts
 from mnemon.store.sessions import Sessions
 from mnemon.store.sqlite import Sqlite
@@ -132,6 +133,7 @@ async def check(driver: Driver) -> None:
     await driver.write(check_sessions)
     await driver.write(check_messages)
     await driver.write(check_rest)
+    await driver.read(check_passages)
     memory = FullText(driver)
     found = {}
     for scope, size in ((1, 3), (2, 1)):
@@ -189,6 +191,13 @@ def check_messages(tx: Tx) -> None:
     assert [m.text for m in messages.page(limit=9, offset=0, branch=1)] == ["My name is Alex.", "Hello \x00 Alex ☕", "edited away"]
     assert messages.compaction_before(3) == (2, (NOTE,))
     assert messages.digests()[-1] == (5, b"\x05", b"\x05" * 4)
+
+
+def check_passages(tx: Tx) -> None:
+    """Passages: those of replies are marked, none has a vector yet."""
+    entries = [*Passages(tx, "acme", 1).since(0, limit=9), *Passages(tx, "acme", 2).since(0, limit=9)]
+    assert [e.words for e in entries] == ["name alex", "hello alex !reply", "use rust", "zebra mine"]
+    assert [(e.length, e.vector) for e in entries] == [(16, None), (14, None), (12, None), (18, None)]
 
 
 def check_rest(tx: Tx) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from mnemon.context import assemble, blocks
+from mnemon.context import recollection
 from mnemon.context.tokens import Counter
+from mnemon.core import clock
 from mnemon.core.records import Identity, Json, Message, Recalled
 from mnemon.memory.base import Learned, Query
 from mnemon.memory.builtin import Builtin
@@ -65,6 +66,12 @@ def everything(memories: Memories) -> list[Remembered]:
     return memories.page(Filter(), limit=1000)[::-1]
 
 
+def written(line: Recalled) -> str:
+    """A line with what is said about it."""
+    place = f"#{line.position} " if line.position else ""
+    return f"- [{place}{clock.day(line.at)} {line.role}] {recollection.marked(line)}"
+
+
 @dataclass
 class Mind:
     """A server's memory, and one conversation or several that fill it; a day passes between two messages."""
@@ -115,9 +122,9 @@ class Mind:
         return await self.builtin.recall(query)
 
     async def lines(self, text: str, *, room: int = 4000, **more: Any) -> list[str]:
-        """The same, fitted and as a model reads it."""
-        shown, _ = assemble.fit_recall(await self.recall(text, **more), counter=Counter.for_model(None), room=room)
-        return [blocks.recalled_line(line) for line in shown]
+        """The same, fitted, each line with its place and day."""
+        shown, _ = recollection.fit(await self.recall(text, **more), counter=Counter.for_model(None), room=room)
+        return [written(line) for line in shown]
 
     async def states(self, session: str = "s") -> dict[str, str]:
         """What is in the ledger, by its words."""

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,7 +24,7 @@ from mnemon.store.sessions import NewSession, Sessions
 T = TypeVar("T")
 
 PATIENCE = 20.0
-LEARNING = FullText(None)  # type: ignore[arg-type]  # planning and writing ask no driver
+LEARNING = FullText(None, embeddings=False)  # type: ignore[arg-type]  # planning and writing ask no driver
 _numbers = itertools.count(1)
 
 
@@ -102,6 +102,11 @@ def assistant(text: str | None, *calls: str) -> Json:
     return body
 
 
+def said(bodies: Sequence[Json | str]) -> list[Message]:
+    """Messages; a text is a user's."""
+    return [Message(b if isinstance(b, dict) else user(b)) for b in bodies]
+
+
 def note(position: int, text: str) -> StateLine:
     """A line of compressed state."""
     return StateLine(position=position, role="user", at=1.0, kind="fact", text=text, score=1.0)
@@ -130,23 +135,21 @@ class Talk:
         return Messages(self.tx, self.tenant, self.lineage(session_id).id)
 
     def say(self, session_id: str, *bodies: Json | str, at: float = 1.0) -> list[int]:
-        """Append messages (a text is a user's) and make them findable; their positions."""
+        """Append messages (a text is a user's) and make them findable by their words; their positions."""
         lineage = self.lineage(session_id)
         positions = self.append(session_id, *bodies, at=at)
-        said = [Message(b if isinstance(b, dict) else user(b)) for b in bodies]
-        plans = list(zip(positions, LEARNING.prepare(said), strict=True))
+        plans = list(zip(positions, LEARNING.prepare(said(bodies)), strict=True))
         LEARNING.learn(self.tx, Learned(tenant=self.tenant, scope=lineage.scope, lineage=lineage.id, plans=plans))
         return positions
 
     def append(self, session_id: str, *bodies: Json | str, at: float = 1.0) -> list[int]:
-        """Append messages and no more; their positions."""
+        """Append messages (a text is a user's) and leave them to whoever learns them; their positions."""
         lineage = self.lineage(session_id)
-        said = [Message(b if isinstance(b, dict) else user(b)) for b in bodies]
         rows, chain = [], lineage.chain
-        for position, message in enumerate(said, lineage.next_position):
+        for position, message in enumerate(said(bodies), lineage.next_position):
             chain = chained(chain, message.digest())
             rows.append((StoredMessage(message=message, position=position, at=at, session_id=lineage.tip), message.digest(), chain))
-        self.sessions.advance(lineage.id, next_position=lineage.next_position + len(said), chain=chain, at=at)
+        self.sessions.advance(lineage.id, next_position=lineage.next_position + len(rows), chain=chain, at=at)
         Messages(self.tx, self.tenant, lineage.id).add(rows)
         return [stored.position for stored, _, _ in rows]
 

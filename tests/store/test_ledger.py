@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from mnemon.context import assemble
+from mnemon.context import recollection
 from mnemon.context.tokens import Counter
 from mnemon.core.records import Message
 from mnemon.memory.builtin import Builtin
+from mnemon.memory.fulltext import FullText
 from mnemon.store.memories import Filter, Memories
 from tests.store.ledgers import DAY, Mind, memory
 from tests.store.steps import Store, Talk
@@ -17,7 +18,7 @@ from tests.tongue import TONGUE
 @pytest.fixture
 def mind(store: Store) -> Mind:
     """An empty memory."""
-    return Mind(store, Builtin(store.driver, TONGUE, timezone="UTC"))
+    return Mind(store, Builtin(store.driver, FullText(store.driver, embeddings=False), TONGUE, timezone="UTC"))
 
 
 # -- learning -------------------------------------------------------------------------------------------------------------
@@ -100,7 +101,7 @@ async def test_the_superseded_comes_with_its_successor(mind: Mind) -> None:
     old = "- [#1 1970-01-02 user] colour is red (superseded 1970-01-04: see #3)"
     new = "- [#3 1970-01-04 user] colour is blue (current since 1970-01-04; supersedes #1)"
     assert await mind.lines("red") == [old, new]
-    cost = assemble.fit_recall(await mind.recall("red"), counter=Counter.for_model(None), room=4000)[1]
+    cost = recollection.fit(await mind.recall("red"), counter=Counter.for_model(None), room=4000)[1]
     assert await mind.lines("red", room=cost - 1) == [new]
     assert await mind.lines("red", room=40) == []
 

@@ -10,9 +10,10 @@ import pytest
 from mnemon.core.records import Identity, Message
 from mnemon.memory import fulltext
 from mnemon.memory.base import Learned, Query
-from mnemon.memory.fulltext import MOST, FullText
+from mnemon.memory.fulltext import FullText
 from mnemon.memory.index import Indexes
 from mnemon.store.passages import Passages
+from mnemon.store.sessions import NewSession
 from tests.store.steps import LEARNING, Store, Talk, assistant, opened, user
 
 NASTY = [
@@ -61,14 +62,15 @@ async def test_found_by_any_of_its_words(store: Store) -> None:
 
 
 async def test_the_best_comes_first(store: Store) -> None:
-    """More of the words, and rarer ones, rank higher; of equals the newest; and never more than the limit."""
+    """More of the words, and rarer ones, rank higher; the scores say so; and no more is given than may be shown."""
     await say(store, "The zebra.", "The zebra and the okapi.", *(f"A giraffe, number {n}." for n in range(30)))
     assert (await store.found("s", "zebra okapi giraffe"))[:2] == ["The zebra and the okapi.", "The zebra."]
-    many = await store.found("s", "giraffe")
-    assert len(many) == MOST
-    assert many[0] == "A giraffe, number 29."
-    scores = [r.score for r in await store.recall((await store.read(lambda t: t.lineage("s"))).scope, "zebra okapi giraffe")]
+    assert len(await store.found("s", "giraffe")) >= 30
+    scope = (await store.read(lambda t: t.lineage("s"))).scope
+    scores = [r.score for r in await store.recall(scope, "zebra okapi giraffe")]
     assert scores == sorted(scores, reverse=True)
+    thrifty = replace(store, memory=FullText(store.driver, recall_tokens=40))
+    assert 0 < len(await thrifty.recall(scope, "giraffe")) < 15
 
 
 async def test_everybody_in_a_transcript_is_remembered(store: Store) -> None:
@@ -88,7 +90,7 @@ async def test_the_middle_of_a_long_message(store: Store) -> None:
     text = " ".join([*filler[:250], "The pass phrase is xyzzy.", *filler[250:]])
     await say(store, text)
     lineage = await store.read(lambda talk: talk.lineage("s"))
-    (found,) = await store.recall(lineage.scope, "xyzzy")
+    found = (await store.recall(lineage.scope, "xyzzy"))[0]
     assert "The pass phrase is xyzzy." in found.text
     assert len(found.text) <= fulltext.PASSAGE
     assert text[found.start : found.start + len(found.text)] == found.text
@@ -185,7 +187,9 @@ async def test_scopes_do_not_touch(store: Store) -> None:
 async def test_a_scope_does_not_depend_on_its_neighbours(store: Store) -> None:
     """What is found, and in which order, is the same whether other tenants say much, little or nothing."""
     texts = [f"report {n} about the zebra" if n % 50 == 0 else f"report {n} about the weather" for n in range(300)]
-    await say(store, *texts)
+    store.memory.engine.ready()
+    await store.write(lambda talk: talk.begin("s"))
+    await turn(store, "s", *texts)
     before = [(r.text, r.score) for r in await store.recall((await store.read(lambda t: t.lineage("s"))).scope, "zebra report")]
     for number in range(3):
         await say(store.other(), *(f"zebra zebra report {n}" for n in range(200 + number)))
@@ -283,13 +287,14 @@ async def test_a_large_scope(store: Store) -> None:
     for memory in (store.memory, FullText(store.driver)):
         where = replace(store, memory=memory)
         assert (await ask(where, "s", "what is the zebra in the weather report called?"))[0][0] == "the zebra is called Marty"
-        assert len(await ask(where, "s", "weather")) == MOST
+        assert 30 < len(await ask(where, "s", "weather")) < 1000
         assert (await ask(where, "s", "report 1234"))[0][0] == "report 1234 on the weather"
 
 
 async def test_scopes_make_room_for_each_other(store: Store) -> None:
     """A memory that holds only a few passages at a time still finds everything, in turn."""
-    store.memory.indexes = Indexes(most_passages=10)
+    store.memory.engine.ready()
+    indexes = store.memory.engine.indexes = Indexes(most_passages=10)
     for session in ("a", "b", "c"):
         await store.write(lambda talk, session=session: talk.begin(session))  # type: ignore[misc]
         await commit(store, session, *(f"zebra {session} {n}" for n in range(6)))
@@ -297,7 +302,7 @@ async def test_scopes_make_room_for_each_other(store: Store) -> None:
         for session in ("a", "b", "c"):
             found = await ask(store, session, "zebra")
             assert sorted(t for t, _ in found) == [f"zebra {session} {n}" for n in range(6)]
-    assert sum(len(i.numbers) for i in store.memory.indexes.indexes.values()) <= 16
+    assert sum(map(len, indexes.indexes.values())) <= 16
 
 
 async def test_numbers_leave_no_gap_that_fills_later(store: Store, shared_url: str) -> None:
@@ -312,3 +317,76 @@ async def test_numbers_leave_no_gap_that_fills_later(store: Store, shared_url: s
         entries = await store.read(lambda talk: Passages(talk.tx, talk.tenant, scope).since(0, limit=100))
         assert [e.number for e in entries] == list(range(1, 31))
         assert await store.read(lambda talk: talk.lineage("two").scope_size) == 30
+
+
+# -- vectors ----------------------------------------------------------------------------------------------------------------
+
+
+async def vectors_of(store: Store, session: str) -> list[int]:
+    """The length of each passage's vector in the database, 0 for none."""
+
+    def work(talk: Talk) -> list[int]:
+        return [len(e.vector or b"") for e in Passages(talk.tx, talk.tenant, talk.lineage(session).scope).since(0, limit=100)]
+
+    return await store.read(work)
+
+
+async def turn(store: Store, session: str, *texts: str) -> None:
+    """What a server does at a commit, with the memory of the store."""
+
+    def work(talk: Talk) -> tuple[Learned, int]:
+        lineage = talk.lineage(session)
+        plans = list(zip(talk.append(session, *texts), plan, strict=True))
+        learned = Learned(tenant=talk.tenant, scope=lineage.scope, lineage=lineage.id, plans=plans)
+        return learned, store.memory.learn(talk.tx, learned)
+
+    plan = store.memory.prepare([Message(user(t)) for t in texts])
+    store.memory.committed(*await store.write(work))
+
+
+async def test_found_by_what_it_means(store: Store) -> None:
+    """A message is found that shares no word with the question; it is stored with its vector, so that a new server finds it too."""
+    store.memory.engine.ready()
+    await store.write(lambda talk: talk.begin("s"))
+    minutes = [f"Minutes {n}: the budget of department {n} was moved to next year." for n in range(40)]
+    await turn(store, "s", *minutes[:20], "My kitten sleeps on the sofa all day long.", *minutes[20:])
+    assert await vectors_of(store, "s") == [128] * 41
+    for memory in (store.memory, FullText(store.driver)):
+        found = await ask(replace(store, memory=memory), "s", "Where does the cat like to nap?")
+        assert found[0][0] == "My kitten sleeps on the sofa all day long."
+    off = replace(store, memory=FullText(store.driver, embeddings=False))
+    assert await ask(off, "s", "Where does the cat like to nap?") == []
+    assert (await ask(off, "s", "kitten"))[0][0] == "My kitten sleeps on the sofa all day long."
+
+
+async def test_without_embeddings_no_vector_is_stored(store: Store) -> None:
+    """With embeddings off everything is found by its words, and nothing else is worked out."""
+    off = replace(store, memory=FullText(store.driver, embeddings=False))
+    off.memory.engine.ready()
+    await off.write(lambda talk: talk.begin("s"))
+    await turn(off, "s", "the zebra", "昨日は東京で会議がありました")
+    assert await vectors_of(off, "s") == [0, 0]
+    assert await off.found("s", "東京の会議") == ["昨日は東京で会議がありました"]
+    assert off.memory.engine.encoder is None
+
+
+async def test_passages_without_a_vector_get_one(store: Store) -> None:
+    """What was stored before there were vectors is embedded when its scope is used, and stored with the scope's next turn."""
+    await say(store, "the zebra is striped", "the weather is fine")
+    assert await vectors_of(store, "s") == [0, 0]
+    assert (await ask(store, "s", "zebra"))[0][0] == "the zebra is striped"
+    assert await vectors_of(store, "s") == [0, 0], "reading writes nothing"
+    await turn(store, "s", "one more")
+    assert await vectors_of(store, "s") == [128] * 3
+    assert not store.memory.engine.indexes.get((await store.read(lambda t: t.lineage("s"))).scope).unsaved  # type: ignore[union-attr]
+
+
+async def test_copies_keep_their_vectors(store: Store) -> None:
+    """A fork, and a session that binds to a key, take the vectors along."""
+    store.memory.engine.ready()
+    await store.write(lambda talk: talk.begin("s"))
+    await turn(store, "s", "the zebra", "the okapi")
+    await store.write(lambda talk: talk.sessions.fork(talk.lineage("s"), NewSession(id="copy", source="api"), at=2.0))
+    assert await vectors_of(store, "copy") == [128, 128]
+    await store.write(lambda talk: talk.sessions.bind(talk.lineage("s"), "k"))
+    assert await vectors_of(store, "s") == [128, 128]

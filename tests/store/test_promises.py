@@ -7,11 +7,12 @@ import re
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mnemon.context import assemble, blocks
+from mnemon.context import recollection
 from mnemon.context.tokens import Counter
 from mnemon.memory.builtin import Builtin
+from mnemon.memory.fulltext import FullText
 from mnemon.store.base import Driver
-from tests.store.ledgers import Mind
+from tests.store.ledgers import Mind, written
 from tests.store.steps import Store
 from tests.tongue import TONGUE
 
@@ -30,7 +31,7 @@ Talk = list[tuple[str, str]]
 
 async def told(driver: Driver, talk: Talk, *, key: str = "k", beside: Talk = []) -> Mind:  # noqa: B006 - nobody changes it
     """A memory that heard all of this under one key, and other things under another in between."""
-    mind = Mind(Store.new(driver), Builtin(driver, TONGUE, timezone="UTC"))
+    mind = Mind(Store.new(driver), Builtin(driver, FullText(driver, embeddings=False), TONGUE, timezone="UTC"))
     for n in range(max(len(talk), len(beside))):
         for session, text, under in [(*t, key) for t in talk[n : n + 1]] + [(f"x-{s}", t, "other") for s, t in beside[n : n + 1]]:
             mind.at = float(n) * 86_400
@@ -57,9 +58,9 @@ async def test_nothing_superseded_stands_alone(shared_driver: Driver, talk: Talk
     found = await mind.recall(question, session=talk[0][0])
     now = holding(talk)
     for room in range(100, 1500, 50):
-        shown, cost = assemble.fit_recall(found, counter=COUNTER, room=room)
+        shown, cost = recollection.fit(found, counter=COUNTER, room=room)
         assert cost <= room
-        text = "\n".join(blocks.recalled_line(line) for line in shown)
+        text = "\n".join(written(line) for line in shown)
         said = STATED.findall(text)
         for slot, value, marks in said:
             if value == now[slot] and "superseded" not in marks:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mnemon.context import assemble, blocks, exchanges, tokens
+from mnemon.context import assemble, blocks, exchanges, recollection, tokens
 from mnemon.context.assemble import REPLY_PRIMING, Material
 from mnemon.context.tokens import Counter, Vocabulary, message_tokens, tools_tokens
 from mnemon.core import errors
@@ -305,7 +305,7 @@ def test_recall_stands_in_the_newest_user_message() -> None:
     """Recalled passages come in front of the newest user message's own words, in the order in which they were said."""
     found = [recalled(9, "best"), recalled(2, "early")]
     prompt = made(Material(history=[said(1, "before"), said(2, "reply")], new=[Message(user("question"))]), found)
-    block = blocks.recall([blocks.recalled_line(found[1]), blocks.recalled_line(found[0])])
+    block = recollection.block([found[1], found[0]])
     assert prompt.messages[0] == user("before")
     assert prompt.messages[-1] == user(f"{block}\n\nquestion")
     assert [r.position for r in prompt.recalled] == [2, 9]

@@ -7,14 +7,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemon.core.records import Message
+from mnemon.memory import marks
 from mnemon.memory.builtin import Nothing
-from mnemon.memory.fulltext import PASSAGE, FullText, pieces, plan
+from mnemon.memory.engine import Engine
+from mnemon.memory.fulltext import PASSAGE, FullText, pieces
+from mnemon.memory.fulltext import plan as planned
 from mnemon.memory.words import words
+from mnemon.store.passages import Passage
+
+WORDS_ALONE = Engine(embeddings=False)
 
 LONG = st.lists(
     st.one_of(st.text(max_size=80), st.sampled_from(["word ", "x" * 700, "。", ". ", "\n\n", " " * 650, "你好" * 200, "\r\n", "? ! "])),
     max_size=25,
 ).map("".join)
+
+
+def plan(text: str, role: str = "user") -> list[Passage]:
+    """A message's passages, without vectors."""
+    return planned(text, role=role, engine=WORDS_ALONE)
+
+
+def spoken(passage: Passage) -> list[str]:
+    """The words of a passage that stand in its text."""
+    return [word for word in passage.words.split(" ") if not marks.is_mark(word)]
 
 
 @settings(max_examples=300)
@@ -32,13 +48,13 @@ def test_pieces_cover_the_text_exactly(text: str) -> None:
 def test_no_word_is_lost(text: str) -> None:
     """Every word of a message that stands between blanks and fits into half a passage is in the plan, where the passage says."""
     found = plan(text)
-    kept = {word for passage in found for word in passage.words.split(" ")}
+    kept = {word for passage in found for word in spoken(passage)}
     for token in text.split():
         if len(token) < PASSAGE // 2 and token.isalnum() and token.isascii():
             assert set(words(token)) <= kept
     for passage in found:
-        assert " ".join(words(text[passage.start : passage.start + passage.length])) == passage.words
-        assert passage.words
+        assert list(words(text[passage.start : passage.start + passage.length])) == spoken(passage)
+        assert spoken(passage)
 
 
 def test_a_short_message_is_one_passage() -> None:
@@ -76,3 +92,26 @@ def test_what_was_said_and_found_out_is_remembered() -> None:
     memory = FullText(None)  # type: ignore[arg-type]  # planning asks no driver
     assert [bool(p) for p in memory.prepare(said)] == [True, True, False, False, True]
     assert len(Nothing().prepare(said, at=1.0)) == len(said)
+
+
+def test_passages_are_marked() -> None:
+    """Replies, speakers and standing instructions are marked among the words; a speaker only where the message begins."""
+    (order,) = plan("Always answer in French.")
+    (reply,) = plan("Always answer in French.", "assistant")
+    assert marks.STANDING in order.words.split(" ")
+    assert reply.words.split(" ")[-1] == marks.REPLY
+    assert marks.STANDING not in reply.words
+    first, *rest = plan("[18:02] Mary Ann: " + "we met at the lake. " * 60)
+    assert {"@mary", "@ann"} <= set(first.words.split(" "))
+    assert rest
+    assert not any("@" in passage.words for passage in rest)
+
+
+def test_vectors_come_with_the_passages() -> None:
+    """Once the encoder is loaded every passage has its vector; without embeddings none has."""
+    engine = Engine(embeddings=True)
+    assert [p.vector for p in planned("the zebra", role="user", engine=engine)] == [None], "nobody waits for it"
+    engine.ready()
+    assert [len(p.vector or b"") for p in planned("the zebra. " * 100, role="user", engine=engine)] == [128, 128]
+    WORDS_ALONE.ready()
+    assert [p.vector for p in plan("the zebra")] == [None]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mnemon.context import blocks, tokens
+from mnemon.context import blocks, recollection, tokens
 from mnemon.context.exchanges import continues, exchanges, units
 from mnemon.core import errors
 from mnemon.core.records import Block, Json, Message, Prompt, Recalled, StateLine, StoredMessage
@@ -18,9 +18,6 @@ from mnemon.core.records import Block, Json, Message, Prompt, Recalled, StateLin
 Unit = list[StoredMessage]
 
 REPLY_PRIMING = 3
-LINE_JOIN = 1
-BLOCK_JOIN = 2
-LABEL = 32  # what "- [#12345 2026-11-18 assistant] " costs at most, with any margin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,14 +61,14 @@ class Draft:
         material, counter, cost, room = self.material, self.counter, dict(self.cost), self.room
         notes, cost["state"], notes_dropped = fit_state(material.state, counter=counter, room=room)
         room -= cost["state"]
-        shown, cost["recall"] = fit_recall(recalled, counter=counter, room=min(recall_tokens, room))
+        shown, cost["recall"] = recollection.fit(recalled, counter=counter, room=min(recall_tokens, room))
         room -= cost["recall"]
         history, dropped = self.past.fitted(room)
         cost["history"] = self.past.price - price(counter, dropped)
         room -= cost["history"] - self.past.fixed
         messages = merged(self.system, notes) + [m.message.body for m in history] + [m.body for m in material.new]
         if shown:
-            attach(messages, blocks.recall([blocks.recalled_line(r) for r in shown]))
+            attach(messages, recollection.block(shown))
         return Prompt(
             messages=messages,
             tokens=self.budget - room,
@@ -197,48 +194,6 @@ def fit_state(state: Sequence[StateLine], *, counter: tokens.Counter, room: int)
         weakest = sorted(notes, key=lambda n: n.score)[: 1 + len(notes) // 4]
         notes = [n for n in notes if n not in weakest]
     return [], 0, len(state)
-
-
-def fit_recall(found: Sequence[Recalled], *, counter: tokens.Counter, room: int) -> tuple[list[Recalled], int]:
-    """The best passages that fit, each with those it needs or not at all, in the order in which they were said."""
-    spent = counter.count(blocks.recall([])) + BLOCK_JOIN
-    lines = {line.key: line for line in found}
-    shown: dict[str, Recalled] = {}
-    for line in found:
-        unit = together(line, lines)
-        new = [each for each in unit if each.key not in shown]
-        cost = sum(recalled_price(each, counter) for each in new)
-        if unit and spent + cost <= room:
-            shown.update((each.key, each) for each in new)
-            spent += cost
-    return (arranged(shown), spent) if shown else ([], 0)
-
-
-def together(line: Recalled, lines: dict[str, Recalled]) -> list[Recalled]:
-    """A line, what it needs, and what that needs; nothing if any of it is missing."""
-    found = {line.key: line}
-    todo = list(line.needs)
-    for key in todo:
-        if key not in lines:
-            return []
-        if key not in found:
-            found[key] = lines[key]
-            todo += lines[key].needs
-    return list(found.values())
-
-
-def arranged(shown: dict[str, Recalled]) -> list[Recalled]:
-    """In the order of saying, but a line that is to stand beside another follows it."""
-    order = {key: (line.at, line.position, line.start) for key, line in shown.items()}
-    return sorted(shown.values(), key=lambda r: (*order.get(r.beside, order[r.key]), r.beside in order, *order[r.key]))
-
-
-def recalled_price(passage: Recalled, counter: tokens.Counter) -> int:
-    """The count of a passage's line; where the text alone was counted before and is shown as it is, only its label is counted."""
-    known = passage.tokens is not None and passage.counted_by == counter.name and not passage.marks
-    if known and passage.text.isprintable() and "<" not in passage.text:
-        return int(passage.tokens or 0) + LABEL
-    return counter.count(blocks.recalled_line(passage)) + LINE_JOIN
 
 
 def merged(system: list[Json], notes: list[StateLine]) -> list[Json]:

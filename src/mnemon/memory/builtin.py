@@ -51,11 +51,11 @@ class Plan:
 class Builtin:
     """Passages and ledger behind one port."""
 
-    def __init__(self, driver: Driver, language: Language, *, timezone: str) -> None:
+    def __init__(self, driver: Driver, passages: FullText, language: Language, *, timezone: str) -> None:
         self.driver = driver
+        self.passages = passages
         self.language = language
         self.timezone = timezone
-        self.passages = FullText(driver)
 
     async def recall(self, query: Query) -> list[Recalled]:
         found = await self.passages.recall(query)

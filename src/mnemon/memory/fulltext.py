@@ -1,4 +1,4 @@
-"""Full-text memory: every message can be found again by its words, in pieces small enough to show.
+"""The memory of messages: every message can be found again by its words and its meaning, in pieces small enough to show.
 
 It knows nothing of facts, only of what was said. What a turn adds is in the index when the turn's commit returns; what other servers add
 is read before the next query of the scope.
@@ -6,40 +6,47 @@ is read before the next query of the scope.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from mnemon.context import blocks
 from mnemon.core.records import Message, Recalled
-from mnemon.memory import words
+from mnemon.memory import marks, question, words
 from mnemon.memory.base import Learned, Query
-from mnemon.memory.index import Index, Indexes
+from mnemon.memory.engine import Engine
 from mnemon.store.base import Driver, Tx
 from mnemon.store.passages import Entry, Passage, Passages
+
+if TYPE_CHECKING:  # loaded when it is needed
+    from mnemon.memory.index import Index, Indexes
 
 PASSAGE = 600
 BREAK = re.compile(r"\n+|(?<=[.!?。！？])\s+|(?<=[。！？])")
 
-MOST = 12
-PASSAGES_IN_MEMORY = 400_000
+RECALL_TOKENS = 2048
 LOADED_AT_ONCE = 2000
-LONGEST_QUERY = 20_000  # characters; a question stands at the end of what was pasted before it
+EMBEDDED_AT_ONCE = 250
 
 
 class FullText:
-    """Searches messages: what the builtin provider stands on."""
+    """Searches messages: what the builtin provider stands on. `recall_tokens` is how much may be shown of what it finds."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: Driver, *, embeddings: bool = True, recall_tokens: int = RECALL_TOKENS) -> None:
         self.driver = driver
-        self.indexes = Indexes(most_passages=PASSAGES_IN_MEMORY)
+        self.engine = Engine(embeddings=embeddings)
+        self.room = recall_tokens
 
     async def recall(self, query: Query) -> list[Recalled]:
-        asked = words.words(query.text[-LONGEST_QUERY:])
-        if not asked:
+        asked = question.read(query.text)
+        if not asked.words or not query.size:
+            self.engine.warm()
             return []
-        index = await self._current(query)
-        while scores := index.search(asked, lineage=query.lineage, live=query.live, most=MOST):
+        index = await self._current(query, await self._indexes())
+        vector = self.engine.vector(asked.meant)
+        while scores := index.search(asked, vector=vector, lineage=query.lineage, live=query.live, room=self.room):
             found = await self.driver.glance(partial(fetch, query=query, scores=scores))
             gone = scores.keys() - found.keys()
             index.forget(gone)
@@ -47,9 +54,15 @@ class FullText:
                 return sorted(found.values(), key=lambda r: (-r.score, -r.at, -r.position))
         return []
 
-    async def _current(self, query: Query) -> Index:
+    async def _indexes(self) -> Indexes:
+        """The indexes; the first to ask for them waits until they are loaded."""
+        while self.engine.indexes is None:
+            await asyncio.to_thread(self.engine.ready)
+        return self.engine.indexes
+
+    async def _current(self, query: Query, indexes: Indexes) -> Index:
         """The scope's index, with everything that was committed when this turn began."""
-        index = self.indexes.get(query.scope)
+        index = indexes.get(query.scope)
         while index.last < query.size:
             entries = await self.driver.read(partial(load, query=query, after=index.last))
             for entry in entries:
@@ -57,24 +70,45 @@ class FullText:
                     index.add(entry)
             if len(entries) < LOADED_AT_ONCE:
                 break
+        if index.bare and self.engine.encoder is not None:
+            await self._embed(index, query)
         return index
 
+    async def _embed(self, index: Index, query: Query) -> None:
+        """Give vectors to some of the passages that were stored without; they are stored with the scope's next turn."""
+        numbers = index.without_vector(EMBEDDED_AT_ONCE)
+        found = await self.driver.read(partial(fetch, query=query, scores=dict.fromkeys(numbers, 0.0)))
+        index.forget(numbers - found.keys())
+        packed = await asyncio.to_thread(self.engine.packed, [r.text for r in found.values()])
+        index.embed({number: vector for number, vector in zip(found, packed, strict=True) if vector is not None})
+
     def prepare(self, messages: Sequence[Message]) -> list[list[Passage]]:
-        return [plan(m.text) if m.role in ("user", "assistant", "tool") else [] for m in messages]
+        self.engine.warm()
+        return [plan(m.text, role=m.role, engine=self.engine) if m.role in ("user", "assistant", "tool") else [] for m in messages]
 
     def learn(self, tx: Tx, learned: Learned) -> int:
         rows = [(position, passage) for position, pieces in learned.plans for passage in pieces]
-        return Passages(tx, learned.tenant, learned.scope).add(learned.lineage, rows)
+        passages = Passages(tx, learned.tenant, learned.scope)
+        index = self._known(learned.scope)
+        if index is not None and index.unsaved:
+            passages.embed(dict(index.unsaved))
+        return passages.add(learned.lineage, rows)
 
     def committed(self, learned: Learned, base: int) -> None:
-        index = self.indexes.known(learned.scope)
-        if index is None or index.last != base:
+        index = self._known(learned.scope)
+        if index is None:
+            return
+        index.unsaved.clear()
+        if index.last != base:
             return
         number = base
         for position, pieces in learned.plans:
             for passage in pieces:
                 number += 1
-                index.add(Entry(number=number, words=passage.words, lineage=learned.lineage, position=position))
+                index.add(Entry.of(passage, number=number, lineage=learned.lineage, position=position))
+
+    def _known(self, scope: int) -> Index | None:
+        return self.engine.indexes.known(scope) if self.engine.indexes is not None else None
 
 
 def fetch(tx: Tx, *, query: Query, scores: dict[int, float]) -> dict[int, Recalled]:
@@ -85,15 +119,20 @@ def load(tx: Tx, *, query: Query, after: int) -> list[Entry]:
     return Passages(tx, query.tenant, query.scope).since(after, limit=LOADED_AT_ONCE)
 
 
-def plan(text: str) -> list[Passage]:
+def plan(text: str, *, role: str, engine: Engine) -> list[Passage]:
     """Cut a message into passages; a passage without a word to find it by is left out, and so is what the server itself once said."""
-    found = []
     text = blocks.blanked(text)
-    for start, end in pieces(text):
-        kept = words.words(text[start:end])
-        if kept:
-            found.append(Passage(start=start, length=end - start, words=" ".join(kept)))
-    return found
+    kept = [(start, end, found) for start, end in pieces(text) if (found := words.words(text[start:end]))]
+    packed = engine.packed([text[start:end] for start, end, _ in kept])
+    return [
+        Passage(
+            start=start,
+            length=end - start,
+            words=" ".join([*found, *marks.marks(text[start:end], role=role, first=start == 0)]),
+            vector=vector,
+        )
+        for (start, end, found), vector in zip(kept, packed, strict=True)
+    ]
 
 
 def pieces(text: str) -> list[tuple[int, int]]:

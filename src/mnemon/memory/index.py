@@ -1,7 +1,7 @@
-"""An inverted index of one scope, in memory: built from the database when the scope is first used, kept up with it afterwards.
+"""The index of one scope, in memory: built from the database when the scope is first used, kept up with it afterwards.
 
-It holds no text, only which words stand in which passage. It may know passages that were deleted since; whoever fetches them finds nothing
-and says so (`gone`).
+It holds no text, only which words stand in which passage, what each means and where it stands. It may know passages that were deleted
+since; whoever fetches them finds nothing and says so (`gone`).
 """
 
 from __future__ import annotations
@@ -10,28 +10,54 @@ import math
 from array import array
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
-from heapq import nlargest
+from collections.abc import Iterable, Mapping
 
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemon.memory import marks, ranking, vectors
+from mnemon.memory.question import Question
+from mnemon.memory.ranking import Rows
+from mnemon.memory.vectors import HALF, Bytes, Floats
 from mnemon.store.passages import Entry
 
-K1, B = 1.2, 0.75  # BM25's usual constants
-POSTINGS_SCORED = 200
+K1, B = 1.2, 0.4  # BM25's constants; passages are of bounded length, so that it needs less correction than usual
+POSTINGS_SCORED = 20_000
 TELLING_SHARE = 0.2  # a word that stands in more of a large scope's passages than this tells nothing
 SMALL_SCOPE = 200
+COMPARED = 2000  # passages whose meaning is compared one by one; of more, those with the best words and the most equal signs
+COMPARED_OF_MORE = 150  # by words, and as many by signs
+SAMPLE = 500  # passages that stand for all of a scope
+SEED = 24  # tokens of room for each passage whose neighbourhood is looked at
+SPEAKS_OFTEN = 0.02  # the share of passages that someone must have opened to be a speaker, and not the word before a colon
+PLACE = 32  # bits of a place below those that number its conversation
+BARE = b"\x88" * HALF  # as near to nothing as can be said
+OFFERED = 6  # characters for each token of room: some that are found will not fit, and shorter ones may take their place
 
 
 class Index:
-    """The words of one scope's passages."""
+    """The passages of one scope. A row is a passage's place in all the arrays."""
 
     def __init__(self) -> None:
-        self.numbers = array("q")
-        self.lineages = array("q")
+        self.numbers = array("I")
+        self.places = array("q")
         self.positions = array("I")
-        self.lengths = array("H")
-        self.postings: dict[str, array[int]] = {}
+        self.lengths = array("H")  # in words
+        self.sizes = array("H")  # in characters
+        self.replies = bytearray()
+        self.vectors = bytearray()
+        self.signs = bytearray()
+        self.postings: dict[str, array[int] | bytes] = {}
+        self.said: dict[int, int] = {}
+        self.lineages: dict[int, int] = {}
         self.total_length = 0
+        self.bare: set[int] = set()
+        self.unsaved: dict[int, bytes] = {}
         self.gone: set[int] = set()
+        self.middle: tuple[int, Floats] | None = None
+
+    def __len__(self) -> int:
+        return len(self.numbers)
 
     @property
     def last(self) -> int:
@@ -39,48 +65,182 @@ class Index:
         return self.numbers[-1] if self.numbers else 0
 
     def add(self, entry: Entry) -> None:
-        ordinal = len(self.numbers)
+        row = len(self.numbers)
         found = entry.words.split(" ")
+        length = sum(not marks.is_mark(word) for word in found)
+        conversation = self.lineages.setdefault(entry.lineage, len(self.lineages))
+        before = self.said.get(entry.lineage, 0)
+        self.said[entry.lineage] = before + entry.length
         self.numbers.append(entry.number)
-        self.lineages.append(entry.lineage)
+        self.places.append((conversation << PLACE) + before + entry.length // 2)
         self.positions.append(entry.position)
-        self.lengths.append(min(len(found), 65535))
-        self.total_length += len(found)
-        for word in set(found):
+        self.lengths.append(min(length, 65535))
+        self.sizes.append(min(entry.length, 65535))
+        self.replies.append(marks.REPLY in found)
+        self.vectors += entry.vector or BARE
+        self.total_length += length
+        if entry.vector is None:
+            self.bare.add(row)
+        self._post(row, set(found))
+
+    def _post(self, row: int, found: set[str]) -> None:
+        """Note in which row these words stand. Most words stand in one only, and an array for it would be twice as large."""
+        found.discard(marks.REPLY)
+        for word in found:
             posting = self.postings.get(word)
             if posting is None:
-                posting = self.postings[word] = array("I")
-            posting.append(ordinal)
+                self.postings[word] = row.to_bytes(4, "little")
+            elif isinstance(posting, bytes):
+                self.postings[word] = array("I", (int.from_bytes(posting, "little"), row))
+            else:
+                posting.append(row)
 
-    def search(self, words: Sequence[str], *, lineage: int, live: int, most: int) -> dict[int, float]:
-        """Score by number of the best passages, without those of `lineage` behind position `live`: they are in the prompt anyway.
+    def embed(self, found: Mapping[int, bytes]) -> None:
+        """Take up the vectors of passages, by number, that had none; they are yet to be stored."""
+        for number, vector in found.items():
+            row = self._row(number)
+            self.vectors[row * HALF : (row + 1) * HALF] = vector
+            self.bare.discard(row)
+            del self.signs[row * HALF // 8 :]
+        self.unsaved.update(found)
+        self.middle = None
 
-        The rarest words are looked up first, until enough postings were scored: a query costs the same in a scope of any size.
-        """
-        found = [(len(self.postings[w]), w) for w in dict.fromkeys(words) if w in self.postings]
-        found.sort()
-        count = len(self.numbers)
-        room = POSTINGS_SCORED
-        scores: dict[int, float] = {}
-        average = self.total_length / count if count else 1.0
-        for frequency, word in found:
-            if scores and (frequency > room or (count > SMALL_SCOPE and frequency > count * TELLING_SHARE)):
-                break
-            room -= frequency
-            weight = math.log(1 + (count - frequency + 0.5) / (frequency + 0.5)) * (K1 + 1)
-            posting: Sequence[int] = self.postings[word]
-            if self.gone:
-                posting = [ordinal for ordinal in posting if ordinal not in self.gone]
-            for ordinal in posting[-POSTINGS_SCORED:]:
-                length = 1 + K1 * (1 - B + B * self.lengths[ordinal] / average)
-                scores[ordinal] = scores.get(ordinal, 0.0) + weight / length
-        lineages, positions = self.lineages, self.positions
-        shown = ((s, o) for o, s in scores.items() if lineages[o] != lineage or positions[o] <= live)
-        return {self.numbers[o]: s for s, o in nlargest(most, shown)}
+    def without_vector(self, most: int) -> list[int]:
+        """Numbers of passages that have no vector, the newest first."""
+        return [self.numbers[row] for row in sorted(self.bare - self.gone, reverse=True)[:most]]
 
     def forget(self, numbers: Iterable[int]) -> None:
         """These passages are not there any more."""
-        self.gone.update(bisect_left(self.numbers, number) for number in numbers)
+        self.gone.update(map(self._row, numbers))
+
+    def _row(self, number: int) -> int:
+        return bisect_left(self.numbers, number)
+
+    # -- searching ---------------------------------------------------------------------------------------------------------
+
+    def search(self, question: Question, *, vector: Floats | None, lineage: int, live: int, room: int) -> dict[int, float]:
+        """Score by number of the passages that may help, best first, and no more than about `room` tokens of them.
+
+        Those behind position `live` of `lineage` are left out: they are in the prompt anyway.
+        """
+        if not self.numbers:
+            return {}
+        matching, matches = self._matches(question.words)
+        candidates = self._candidates(matching[best(matches, COMPARED_OF_MORE)], vector)
+        scores = ranking.by_words(matching, matches, len(self))
+        telling = len(matching) > 0
+        if vector is not None:
+            meaning = self._meaning(vector, candidates)
+            scores[candidates] += np.float32(ranking.MEANING) * meaning
+            telling = telling or bool(meaning.max() >= ranking.TELLING)
+        if not telling:
+            return {}
+        scores[self._posting(marks.STANDING)] += np.float32(ranking.STANDING)
+        seeds = candidates[best(scores[candidates], 1 + room // SEED)]
+        rows = self._shown(ranking.with_reach(seeds, len(self)), lineage=lineage, live=live)
+        final = ranking.helped(rows, scores, np.frombuffer(self.places, np.int64), np.frombuffer(self.lengths, np.uint16))
+        kept = (final >= ranking.ENOUGH) | ranking.among(
+            rows, matching, len(self)
+        )  # where all passages match, none is better than the average
+        return self._picked(rows[kept], final[kept], question=question, room=room)
+
+    def _candidates(self, matching: Rows, vector: Floats | None) -> Rows:
+        """The passages whose meaning is compared: all of them, or those with the best words and the most signs in common."""
+        if len(self) <= COMPARED:
+            return np.arange(len(self))
+        wanted = np.zeros(len(self), np.bool_)
+        wanted[matching] = True
+        wanted[self._posting(marks.STANDING)[-COMPARED_OF_MORE:]] = True
+        if vector is not None:
+            wanted[self._alike(vector)] = True
+        return np.flatnonzero(wanted)
+
+    def _matches(self, words: Iterable[str]) -> tuple[Rows, Floats]:
+        """Rows with any of the words, and their BM25. The rarest words come first, until enough was scored: a question costs the same in a scope of any size."""
+        count = len(self)
+        found = sorted((len(p) if isinstance(p, array) else 1, w, p) for w in words if (p := self.postings.get(w)))
+        used: list[tuple[int, array[int] | bytes]] = []
+        weights: list[float] = []
+        room = POSTINGS_SCORED
+        for frequency, _, posting in found:
+            if used and (frequency > room or (count > SMALL_SCOPE and frequency > count * TELLING_SHARE)):
+                break
+            room -= frequency
+            used.append((frequency, posting))
+            weights.append(math.log(1 + (count - frequency + 0.5) / (frequency + 0.5)) * (K1 + 1))
+        if not used:
+            return np.empty(0, np.int64), np.empty(0, np.float32)
+        rows = np.frombuffer(b"".join(p for _, p in used), np.uint32)
+        sums = np.bincount(rows, weights=np.repeat(weights, [f for f, _ in used]), minlength=count)
+        matching = np.flatnonzero(sums)
+        lengths = np.frombuffer(self.lengths, np.uint16)[matching] / max(self.total_length / count, 1.0)
+        return matching, np.asarray(sums[matching] / (1 + K1 * (1 - B + B * lengths)), dtype=np.float32)
+
+    def _posting(self, word: str) -> NDArray[np.uint32]:
+        return np.frombuffer(self.postings.get(word, b""), np.uint32)
+
+    def _packed(self) -> Bytes:
+        return np.frombuffer(self.vectors, np.uint8).reshape(-1, HALF)
+
+    def _meaning(self, vector: Floats, candidates: Rows) -> Floats:
+        """Likeness of candidates to a question, less what all passages of the scope have in common, in standard deviations."""
+        packed = self._packed()
+        centred = vector - self._middle()
+        whole = len(candidates) == len(self)
+        likeness = vectors.likeness(packed if whole else packed[candidates], centred)
+        usual = likeness if whole else vectors.likeness(packed[:: 1 + len(self) // SAMPLE], centred)
+        found = ranking.by_meaning(likeness, usual)
+        if self.bare:
+            found[np.isin(candidates, list(self.bare))] = 0
+        return found
+
+    def _middle(self) -> Floats:
+        """What the passages have in common: of the first 2, 4, 8 and so on of them, so that it is worked out anew only now and then."""
+        first = 1 << (len(self).bit_length() - 1)
+        if self.middle is None or self.middle[0] != first:
+            sample = self._packed()[: first : max(1, first // COMPARED)]
+            self.middle = first, vectors.unpacked(sample).mean(axis=0)
+        return self.middle[1]
+
+    def _alike(self, vector: Floats) -> Rows:
+        """The passages whose vectors have the most signs in common with this one."""
+        done = len(self.signs) // (HALF // 8)
+        self.signs += vectors.signs(self._packed()[done:]).tobytes()
+        known = np.frombuffer(self.signs, np.uint64).reshape(-1, vectors.SIGNS)
+        differing = vectors.differing(known, vectors.signs(vectors.packed(vector[None]))[0])
+        most = int(np.searchsorted(np.cumsum(np.bincount(differing)), COMPARED_OF_MORE))
+        return np.flatnonzero(differing <= most)[-2 * COMPARED_OF_MORE :]
+
+    def _shown(self, rows: Rows, *, lineage: int, live: int) -> Rows:
+        """Those rows that are still there and not in the prompt."""
+        conversation = self.lineages.get(lineage)
+        if conversation is not None:
+            inside = np.frombuffer(self.places, np.int64)[rows] >> PLACE == conversation
+            rows = rows[~(inside & (np.frombuffer(self.positions, np.uint32)[rows] > live))]
+        return rows[~np.isin(rows, list(self.gone))] if self.gone else rows
+
+    def _picked(self, rows: Rows, scores: Floats, *, question: Question, room: int) -> dict[int, float]:
+        """The best that fit the room, the newest first among equals."""
+        scores = (scores + ranking.prior(rows, len(self))) * self._weights(rows, question)
+        order = np.lexsort((-rows, -scores))
+        order = order[: ranking.fitting(np.frombuffer(self.sizes, np.uint16)[rows[order]], OFFERED * room)]
+        return {self.numbers[row]: float(score) for row, score in zip(rows[order], scores[order], strict=True)}
+
+    def _weights(self, rows: Rows, question: Question) -> Floats:
+        """What it counts who said a passage."""
+        weights = np.where(np.frombuffer(self.replies, np.bool_)[rows], np.float32(ranking.REPLY), np.float32(1))
+        often = max(3, SPEAKS_OFTEN * len(self))
+        named = [p for mark in question.speakers if len(p := self._posting(mark)) >= often]
+        if named:
+            weights[~ranking.among(rows, np.concatenate(named), len(self))] *= ranking.OTHERS
+        return weights
+
+
+def best(scores: NDArray[np.generic], most: int) -> Rows:
+    """Where the highest scores stand, in no order."""
+    if len(scores) <= most:
+        return np.arange(len(scores))
+    return np.argpartition(scores, len(scores) - most)[-most:]
 
 
 class Indexes:
@@ -99,9 +259,9 @@ class Indexes:
         return index
 
     def _make_room(self) -> None:
-        total = sum(len(i.numbers) for i in self.indexes.values())
+        total = sum(map(len, self.indexes.values()))
         while self.indexes and total > self.most:
-            total -= len(self.indexes.popitem(last=False)[1].numbers)
+            total -= len(self.indexes.popitem(last=False)[1])
 
     def known(self, scope: int) -> Index | None:
         return self.indexes.get(scope)

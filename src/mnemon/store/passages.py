@@ -6,7 +6,7 @@ everything below it, on any server.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +18,12 @@ from mnemon.store.base import Row, Tx
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A piece of a message's text, and the words it is found by."""
+    """A piece of a message's text, the words it is found by, and the vector of its meaning, if it was worked out already."""
 
     start: int
     length: int
     words: str
+    vector: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,13 @@ class Entry:
     words: str
     lineage: int
     position: int
+    length: int
+    vector: bytes | None
+
+    @classmethod
+    def of(cls, passage: Passage, *, number: int, lineage: int, position: int) -> Entry:
+        """What `since` would give for a passage that was just stored."""
+        return cls(number=number, words=passage.words, lineage=lineage, position=position, length=passage.length, vector=passage.vector)
 
 
 class Passages:
@@ -55,11 +63,24 @@ class Passages:
         self.tx.many(
             "passages_add",
             [
-                {**self.key, "number": base + i, "lineage": lineage, "position": at, "start": p.start, "length": p.length, "words": p.words}
+                {
+                    **self.key,
+                    "number": base + i,
+                    "lineage": lineage,
+                    "position": at,
+                    "start": p.start,
+                    "length": p.length,
+                    "words": p.words,
+                    "vector": p.vector,
+                }
                 for i, (at, p) in enumerate(rows, 1)
             ],
         )
         return base
+
+    def embed(self, vectors: Mapping[int, bytes]) -> None:
+        """Store the vectors of passages, by number. Those that are gone are passed over."""
+        self.tx.many("passages_embed", [{**self.key, "number": number, "vector": vector} for number, vector in vectors.items()])
 
     def since(self, number: int, *, limit: int) -> list[Entry]:
         """What came after a number, in order."""

@@ -142,7 +142,9 @@ def _compound(
         return base._replace(verb=verb.lemma, past=True)
     if verb and not be and not perfect and "base" in forms:
         return base._replace(verb=verb.lemma)
-    if main and verb is None and ((be and main.low.endswith("ing") and len(main.low) > 5) or (perfect and main.low.endswith("ed"))):  # in no list
+    if (
+        main and verb is None and ((be and main.low.endswith("ing") and len(main.low) > 5) or (perfect and main.low.endswith("ed")))
+    ):  # in no list
         return base._replace(verb=main.low, going=be, past=past or not be)
     if be or perfect:
         return base._replace(verb="be" if be else "have", rest=rest)

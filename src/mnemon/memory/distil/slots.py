@@ -139,7 +139,11 @@ def _copula(text: str, clause: Clause, subject: Phrase) -> Slot | None:
     if first in ("down", "up", "back") and len(rest) > 2 and rest[1].low == "to":  # "my weight is down to 79 kg"
         got = phrases.values(text, rest[2:])
         owner, head = subject.slot
-        return Slot(rule="copula", subject=owner, attribute=head, values=got, single=_one(subject, head, got, first=""), changed=True) if got and head else None
+        return (
+            Slot(rule="copula", subject=owner, attribute=head, values=got, single=_one(subject, head, got, first=""), changed=True)
+            if got and head
+            else None
+        )
     if first in lexicon.PREPOSITIONS or first in ("due", "home", "back"):
         return _placed(text, rest, subject)
     if (
@@ -365,7 +369,11 @@ def _changed(text: str, clause: Clause, subject: Phrase) -> Slot | None:
 def _replaced(text: str, clause: Clause) -> Slot | None:
     """Replaced the old one with a new one; swapped the old one for a new one; the old one was replaced by a new one."""
     new = _behind(text, clause.rest, "by" if clause.passive else "for" if clause.verb == "swap" else "with")
-    old = (text[clause.subject[0].start : clause.subject[-1].end],) if clause.passive and clause.subject else phrases.values(text, clause.rest)
+    old = (
+        (text[clause.subject[0].start : clause.subject[-1].end],)
+        if clause.passive and clause.subject
+        else phrases.values(text, clause.rest)
+    )
     return Slot(rule="replaced", values=(new,), changed=True, old=DETERMINER.sub("", old[0])) if new and old else None
 
 

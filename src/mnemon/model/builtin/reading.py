@@ -16,6 +16,7 @@ from mnemon.model.builtin import lexicon, patterns, sentences
 
 _BLOCK = patterns.lazy(r"<mnemon-([\w-]+)(?:\"[^\"]{0,500}\"|[^<>\"]){0,500}>")
 _BLOCKS = 16  # of one message; more than the server ever puts there
+_NEXT = patterns.lazy(r"\n(?=- |\d{4}-\d\d-\d\d(?:\n|$))")
 _HEAD = patterns.lazy(r"\[([^\]\n]*)\] ?")
 _DATE = patterns.lazy(r"\d{4}-\d\d-\d\d")
 _ROLES = ("user", "assistant", "tool", "system")
@@ -111,16 +112,28 @@ def _unwrapped(text: str) -> tuple[str, list[Passage]]:
         block, closed, rest = text[opening.end() :].partition(f"</mnemon-{opening[1]}>") if opening else ("", "", "")
         if not (opening and closed):
             break
-        notes += [_note(item, i) for i, item in enumerate(("\n" + block.strip("\n")).split("\n- ")) if item.strip()]
+        notes += _notes(block)
         text = text[: opening.start()] + rest.lstrip()
     return text, notes
 
 
-def _note(item: str, index: int) -> Passage:
-    """One line of a block, `[#12 2026-11-18 user] text`, with its indented continuations."""
+def _notes(block: str) -> list[Passage]:
+    """The items of a block; a day by itself is the date of those below it."""
+    found: list[Passage] = []
+    day = ""
+    for index, item in enumerate(_NEXT().split("\n" + block.strip("\n"))):
+        if _DATE().fullmatch(item.strip()):
+            day = item.strip()
+        elif item.strip():
+            found.append(_note(item.strip("\n").removeprefix("- "), index, day))
+    return found
+
+
+def _note(item: str, index: int, day: str) -> Passage:
+    """One item of a block, `[#12 2026-11-18 user] text` or `[user] text`, with its indented continuations."""
     found = _HEAD().match(item)
     head = found[1].replace(",", " ").split() if found else []
-    date = next((h for h in head if _DATE().match(h)), "")[:10]
+    date = next((h for h in head if _DATE().match(h)), day)[:10]
     number = next((int(h[1:]) for h in head if h[0] == "#" and h[1:].isdigit()), index)
     role = next((h for h in head if h in _ROLES), "memory")
     return Passage(item[found.end() if found else 0 :].replace("\n  ", "\n").strip(), role, date, (date, number))

@@ -258,28 +258,31 @@ INSERT INTO compactions (lineage, upto, state, at) SELECT :copy, upto, state, at
 -- Passages: what can be found again -----------------------------------------------------------------------------------
 
 -- name: passages_add
-INSERT INTO passages (scope, number, tenant, lineage, position, start, length, words)
-VALUES (:scope, :number, :tenant, :lineage, :position, :start, :length, :words);
+INSERT INTO passages (scope, number, tenant, lineage, position, start, length, words, vector)
+VALUES (:scope, :number, :tenant, :lineage, :position, :start, :length, :words, :vector);
+
+-- name: passages_embed
+UPDATE passages SET vector = :vector WHERE scope = :scope AND number = :number AND tenant = :tenant;
 
 -- name: passages_of_lineage
 SELECT count(*) AS n FROM passages WHERE lineage = :lineage AND tenant = :tenant;
 
 -- name: passages_move
-INSERT INTO passages (scope, number, tenant, lineage, position, start, length, words)
-SELECT :scope, :base + row_number() OVER (ORDER BY scope, number), tenant, lineage, position, start, length, words
+INSERT INTO passages (scope, number, tenant, lineage, position, start, length, words, vector)
+SELECT :scope, :base + row_number() OVER (ORDER BY scope, number), tenant, lineage, position, start, length, words, vector
 FROM passages WHERE lineage = :lineage AND tenant = :tenant;
 
 -- name: passages_moved
 DELETE FROM passages WHERE scope <> :scope AND tenant = :tenant AND lineage = :lineage;
 
 -- name: passages_copy
-INSERT INTO passages (scope, number, tenant, lineage, position, start, length, words)
-SELECT :scope, :base + row_number() OVER (ORDER BY p.scope, p.number), p.tenant, :copy, p.position, p.start, p.length, p.words
+INSERT INTO passages (scope, number, tenant, lineage, position, start, length, words, vector)
+SELECT :scope, :base + row_number() OVER (ORDER BY p.scope, p.number), p.tenant, :copy, p.position, p.start, p.length, p.words, p.vector
 FROM passages p JOIN messages m ON m.lineage = p.lineage AND m.position = p.position
 WHERE p.lineage = :lineage AND m.branch = 0 AND p.tenant = :tenant;
 
 -- name: passages_since
-SELECT number, words, lineage, position FROM passages
+SELECT number, words, lineage, position, length, vector FROM passages
 WHERE scope = :scope AND tenant = :tenant AND number > :number ORDER BY number LIMIT :limit;
 
 -- name: passages_texts @sqlite
