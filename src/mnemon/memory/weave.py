@@ -15,6 +15,8 @@ from mnemon.store.memories import BY_HAND, Called, Evidence, Link, Remembered
 STANDING = ("instruction", "preference")
 STANDING_CHARACTERS = 600
 BROUGHT = ("successor", "predecessor", "link")
+LIKELY = ("kind", "terms")
+GOOD = 0.5  # of the best score
 WORD = re.compile(r"\w")
 
 
@@ -77,7 +79,7 @@ class Weave:
         self.lines: dict[str, Recalled] = {}
         self.by_message: dict[tuple[str, int], list[str]] = {}
         self.first: list[str] = []
-        self.last: list[str] = []
+        self.likely: list[str] = []
         self.spots = spots_of(known)
         self.by_memory: dict[str, list[tuple[str, int, Spot]]] = {}
         for (session_id, position), spots in self.spots.items():
@@ -100,6 +102,7 @@ class Weave:
     def call(self) -> None:
         """Lines of their own for what comes along whether or not a passage was found for it."""
         room = STANDING_CHARACTERS
+        found = set(self.lines)
         for called in self.known.called:
             if called.why == "words":
                 continue
@@ -113,8 +116,9 @@ class Weave:
                 if room < 0:
                     continue
             key = self.line_of(called.id, why=called.why)
-            if key:
-                (self.last if called.why in ("kind", "terms") and not self.wish.every else self.first).append(key)
+            if key is None or (key in found and called.why in LIKELY):
+                continue  # it has its place by its score
+            (self.likely if called.why in LIKELY and not self.wish.every else self.first).append(key)
 
     def bring(self) -> None:
         """What belongs to those lines: the end of every closing, and one step along the links of what was found or called."""
@@ -195,11 +199,17 @@ class Weave:
     # -- what is said about them ----------------------------------------------------------------------------------------
 
     def dressed(self) -> list[Recalled]:
-        """Every line with what became of it, best first, each followed by what it needs."""
+        """Every line with what became of it, best first, each followed by what it needs.
+
+        What only shares its subject with the question stands behind the passages that match it well, before those that hardly do.
+        """
         lines = {key: self.dress(line) for key, line in self.lines.items()}
         found: dict[str, Recalled] = {}
+        good = max((line.score for line in lines.values()), default=0.0) * GOOD
         brought = [key for key in lines if lines[key].why in BROUGHT]
-        for key in (*self.first, *(k for k in lines if k not in self.last and k not in brought), *self.last, *brought):
+        rest = [key for key in lines if key not in self.likely and key not in brought]
+        well = [key for key in rest if lines[key].score >= good]
+        for key in (*self.first, *well, *self.likely, *rest, *brought):
             for each in (key, *lines[key].needs):
                 if each in lines:
                     found.setdefault(each, lines[each])
