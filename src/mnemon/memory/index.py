@@ -228,7 +228,7 @@ class Index:
         scores = (scores + ranking.prior(rows, len(self))) * self._weights(rows, question)
         order = np.lexsort((-rows, -scores))
         order = order[: ranking.fitting(np.frombuffer(self.sizes, np.uint16)[rows[order]], OFFERED * room)]
-        return {self.numbers[row]: float(score) for row, score in zip(rows[order], scores[order], strict=True)}
+        return {self.numbers[row]: score for row, score in zip(rows[order].tolist(), scores[order].tolist(), strict=True)}
 
     def _weights(self, rows: Rows, question: Question) -> Floats:
         """What it counts who said a passage."""
