@@ -1,7 +1,7 @@
 """How passages are ranked: by words and by meaning, helped by what stands near them, weighed by who spoke. Pure.
 
-The unit of every score is the best match by words, which counts 1. The constants were chosen on public conversations (ADR 0010), where
-halving or doubling any of them moved no figure by more than two standard errors.
+The unit of every score is the best match by words, which counts 1. The constants were chosen on public conversations, in the middle of a
+plateau (ADR 0010).
 """
 
 from __future__ import annotations
