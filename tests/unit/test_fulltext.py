@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -115,3 +118,9 @@ def test_vectors_come_with_the_passages() -> None:
     assert [len(p.vector or b"") for p in planned("the zebra. " * 100, role="user", engine=engine)] == [128, 128]
     WORDS_ALONE.ready()
     assert [p.vector for p in plan("the zebra")] == [None]
+
+
+def test_a_server_that_starts_loads_no_numbers() -> None:
+    """Neither numpy nor the tokenizer is imported before memory is used."""
+    code = "import sys, mnemon.app; print(sorted({'numpy', 'tokenizers', 'wordllama'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

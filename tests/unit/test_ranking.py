@@ -95,7 +95,7 @@ def help_for(gap: int, *, lengths: int = 20, elsewhere: bool = False) -> float:
     """What a passage gains from a neighbour that stands so many characters away."""
     places = np.array([0, gap + (1 << 32 if elsewhere else 0)])
     scores = np.array([1, 0], np.float32)
-    return float(ranking.helped(np.array([1]), scores, places, np.array([20, lengths]))[0])
+    return float(ranking.helped(np.array([1]), scores, places=places, lengths=np.array([20, lengths]), reach=8)[0])
 
 
 def test_near_passages_help_each_other() -> None:
@@ -110,7 +110,7 @@ def test_help_at_the_ends_is_counted_once() -> None:
     """The first and the last passage get each neighbour's help once."""
     places, lengths = np.arange(4) * 100, np.full(4, 20)
     scores = np.ones(4, np.float32)
-    found = ranking.helped(np.arange(4), scores, places, lengths)
+    found = ranking.helped(np.arange(4), scores, places=places, lengths=lengths, reach=8)
     assert found[0] == pytest.approx(found[3])
     assert found[0] == pytest.approx(1 + sum(np.exp(-n / 3) for n in (1, 2, 3)), rel=1e-4)
 

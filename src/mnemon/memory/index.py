@@ -32,7 +32,7 @@ SEED = 24  # tokens of room for each passage whose neighbourhood is looked at
 SPEAKS_OFTEN = 0.02  # the share of passages that someone must have opened to be a speaker, and not the word before a colon
 PLACE = 32  # bits of a place below those that number its conversation
 BARE = b"\x88" * HALF  # as near to nothing as can be said
-OFFERED = 6  # characters for each token of room: some that are found will not fit, and shorter ones may take their place
+OFFERED = 5  # characters for each token of room: some that are found will not fit, and shorter ones may take their place
 
 
 class Index:
@@ -136,12 +136,13 @@ class Index:
         if not telling:
             return {}
         scores[self._posting(marks.STANDING)] += np.float32(ranking.STANDING)
+        reach = ranking.reach_of(sum(self.said.values()) / len(self))
         seeds = candidates[best(scores[candidates], 1 + room // SEED)]
-        rows = self._shown(ranking.with_reach(seeds, len(self)), lineage=lineage, live=live)
-        final = ranking.helped(rows, scores, np.frombuffer(self.places, np.int64), np.frombuffer(self.lengths, np.uint16))
-        kept = (final >= ranking.ENOUGH) | ranking.among(
-            rows, matching, len(self)
-        )  # where all passages match, none is better than the average
+        rows = self._shown(ranking.with_reach(seeds, len(self), reach), lineage=lineage, live=live)
+        places, lengths = np.frombuffer(self.places, np.int64), np.frombuffer(self.lengths, np.uint16)
+        final = ranking.helped(rows, scores, places=places, lengths=lengths, reach=reach)
+        # Where all passages match none is better than the average, and yet they are what was asked for.
+        kept = (final >= ranking.ENOUGH) | ranking.among(rows, matching, len(self))
         return self._picked(rows[kept], final[kept], question=question, room=room)
 
     def _candidates(self, matching: Rows, vector: Floats | None) -> Rows:
@@ -156,7 +157,10 @@ class Index:
         return np.flatnonzero(wanted)
 
     def _matches(self, words: Iterable[str]) -> tuple[Rows, Floats]:
-        """Rows with any of the words, and their BM25. The rarest words come first, until enough was scored: a question costs the same in a scope of any size."""
+        """Rows with any of the words, and their BM25.
+
+        The rarest words come first, until enough was scored: a question costs about the same in a scope of any size.
+        """
         count = len(self)
         found = sorted((len(p) if isinstance(p, array) else 1, w, p) for w in words if (p := self.postings.get(w)))
         used: list[tuple[int, array[int] | bytes]] = []
@@ -224,15 +228,15 @@ class Index:
         scores = (scores + ranking.prior(rows, len(self))) * self._weights(rows, question)
         order = np.lexsort((-rows, -scores))
         order = order[: ranking.fitting(np.frombuffer(self.sizes, np.uint16)[rows[order]], OFFERED * room)]
-        return {self.numbers[row]: float(score) for row, score in zip(rows[order], scores[order], strict=True)}
+        return {self.numbers[row]: score for row, score in zip(rows[order].tolist(), scores[order].tolist(), strict=True)}
 
     def _weights(self, rows: Rows, question: Question) -> Floats:
         """What it counts who said a passage."""
         weights = np.where(np.frombuffer(self.replies, np.bool_)[rows], np.float32(ranking.REPLY), np.float32(1))
         often = max(3, SPEAKS_OFTEN * len(self))
-        named = [p for mark in question.speakers if len(p := self._posting(mark)) >= often]
+        named = [p for mark in question.speakers if isinstance(p := self.postings.get(mark), array) and len(p) >= often]
         if named:
-            weights[~ranking.among(rows, np.concatenate(named), len(self))] *= ranking.OTHERS
+            weights[~ranking.among(rows, np.frombuffer(b"".join(named), np.uint32), len(self))] *= ranking.OTHERS
         return weights
 
 

@@ -1,7 +1,7 @@
 """How passages are ranked: by words and by meaning, helped by what stands near them, weighed by who spoke. Pure.
 
-The unit of every score is the best match by words, which counts 1. The constants were chosen on public conversations (ADR 0011), where
-halving or doubling any of them moved no figure by more than two standard errors.
+The unit of every score is the best match by words, which counts 1. The constants were chosen on public conversations, in the middle of a
+plateau (ADR 0012).
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ Rows = NDArray[np.int64]
 MEANING = 0.12  # what a standard deviation of likeness counts
 LEAST_SPREAD = 0.05  # in a scope of a few passages their likeness spreads by chance
 NEAR = 300.0  # characters over which the help of a neighbour falls to a third: a few short turns, or half a long passage
-REACH = 8  # passages to either side that are looked at
+REACH = 8  # passages to either side that are looked at, at most
 MOST_HELP = 2.5  # neighbours that count in full; where turns are very short there are more of them, and each counts less
-AROUND = np.arange(2 * REACH + 1)
 FULL = 8  # words of a passage that may be shown for its neighbours' sake; "Noted." is not
 STANDING = 0.3  # what an instruction that is to hold always gains
 AVERAGE = 0.5  # what a passage is worth before anything speaks for it
@@ -46,22 +45,27 @@ def by_meaning(likeness: Floats, sample: Floats) -> Floats:
     return np.asarray((likeness - sample.mean()) / max(float(sample.std()), LEAST_SPREAD), dtype=np.float32)
 
 
-def with_reach(rows: Rows, count: int) -> Rows:
+def reach_of(size: float) -> int:
+    """How many passages to either side may help, where they have so many characters on average."""
+    return min(REACH, 1 + int(4 * NEAR / max(size, 1)))
+
+
+def with_reach(rows: Rows, count: int, reach: int) -> Rows:
     """These rows and their neighbours, in order."""
-    wanted = np.zeros(count + 2 * REACH, np.bool_)
-    wanted[rows[:, None] + AROUND] = True
-    return np.flatnonzero(wanted[REACH : count + REACH])
+    wanted = np.zeros(count + 2 * reach, np.bool_)
+    wanted[rows[:, None] + np.arange(2 * reach + 1)] = True
+    return np.flatnonzero(wanted[reach : count + reach])
 
 
-def helped(rows: Rows, scores: Floats, places: NDArray[np.int64], lengths: NDArray[Any]) -> Floats:
+def helped(rows: Rows, scores: Floats, *, places: NDArray[np.int64], lengths: NDArray[Any], reach: int) -> Floats:
     """Scores of rows with what their neighbours' scores add.
 
     `places` says where in its conversation a passage stands, in characters; those of another conversation are far away. So short turns
     help each other and long ones hardly do, and no setting is needed for either kind of conversation.
     """
-    around = rows[:, None] + (AROUND - REACH)
+    around = rows[:, None] + np.arange(-reach, reach + 1)
     inside = (around >= 0) & (around < len(scores))
-    inside[:, REACH] = False  # itself
+    inside[:, reach] = False  # itself
     full = np.minimum(lengths * np.float32(1 / FULL), 1)
     distance = np.abs(places.take(around, mode="clip") - places[rows, None]).astype(np.float32)
     weights = np.exp(distance * np.float32(-1 / NEAR)) * inside

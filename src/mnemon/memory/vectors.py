@@ -1,6 +1,6 @@
 """Vectors of 256 dimensions in 128 bytes, and how near they are to another.
 
-Half a byte a dimension: on the development conversations no figure moved by more than chance against whole numbers (ADR 0011), and a
+Half a byte a dimension: on the development conversations no figure moved by more than chance against whole numbers (ADR 0012), and a
 passage has to be held in memory whole. A byte holds dimension i in its lower and dimension i + 128 in its upper half.
 """
 
