@@ -22,7 +22,9 @@ WITHDRAW = (
 )
 TELL = r"(?:told|said|gave|shared|mentioned|wrote|posted|sent)"
 RETRACTION = re.compile(
-    SIGH + WITHDRAW + r"(?:(?:everything|anything|all|what|whatever|(?:that|the)\s+(?:thing|part|bit))\s+(?:that\s+)?(?:i|we)(?:['’]ve)?\s+(?:just\s+)?"
+    SIGH
+    + WITHDRAW
+    + r"(?:(?:everything|anything|all|what|whatever|(?:that|the)\s+(?:thing|part|bit))\s+(?:that\s+)?(?:i|we)(?:['’]ve)?\s+(?:just\s+)?"
     rf"{TELL}(?:\s+to)?(?:\s+you)?(?:\s+(?:about|on|of|regarding))?\s+(?P<said>[^.,;!]+)"
     r"|(?:everything|all)\s+(?:about|on|regarding)\s+(?P<all>[^.,;!]+)"
     r"|(?P<from>[^.,;!]+?)\s+from\s+(?:your\s+memory|memory|what\s+you\s+know|your\s+notes|your\s+records|the\s+record)"
@@ -87,7 +89,9 @@ UPDATE = _any(
     r"\bhand(?:s|ed|ing)?\b[^.;]{0,40}?\b(?:over|to)\b|\b(?:took|taken|takes|taking)\s+over\b|\bstarted\s+(?:a\s+|my\s+)?new\b|\bleft\s+and\b",
     r"^(?:my|our|the)\s+new\b",
 )
-TAKES_BACK = frozenset("remember keep store save remembering forget delete remove erase disregard ignore drop wipe scrub strike scratch".split())
+TAKES_BACK = frozenset(
+    "remember keep store save remembering forget delete remove erase disregard ignore drop wipe scrub strike scratch".split()
+)
 # A pattern is tried only where one of its words stands: most sentences have none of them.
 CUES: tuple[tuple[Cue, re.Pattern[str], frozenset[str]], ...] = (
     (

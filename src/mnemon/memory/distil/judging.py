@@ -144,12 +144,20 @@ def _match(candidate: Candidate, statement: Statement, counts: Counter[str]) -> 
     named = _names_old(candidate, old)
     if not (telling or kin or named) or (candidate.about and not named) or not _compatible(candidate, old):
         return None
-    link = Link(telling=telling, kin=kin, named=named, alike=_alike(candidate, old) and _of_the_thing(candidate, old, telling), same=_same_slot(candidate, old))
+    link = Link(
+        telling=telling,
+        kin=kin,
+        named=named,
+        alike=_alike(candidate, old) and _of_the_thing(candidate, old, telling),
+        same=_same_slot(candidate, old),
+    )
     fits = {"correction": _corrects, "update": _updates, "reversal": _reverses}[candidate.cue]
     if not fits(candidate, old, link):
         return None
     score = sum(1.0 if counts[t] <= COMMON else 0.5 for t in telling) + 2.0 * named + bool(kin) + 0.5 * link.alike + link.same
-    return Match(statement, score + 0.5 * (candidate.attribute == old.attribute) + 0.3 * (candidate.cue == "reversal" and old.kind in POSITIONS))
+    return Match(
+        statement, score + 0.5 * (candidate.attribute == old.attribute) + 0.3 * (candidate.cue == "reversal" and old.kind in POSITIONS)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +187,10 @@ def _updates(candidate: Candidate, old: Candidate, link: Link) -> bool:
         return True
     if link.kin and (link.telling - {link.kin} or candidate.attribute == old.attribute):
         return True
-    where = candidate.subject == old.subject not in ("", phrases.USER) and candidate.attribute.rpartition(" ")[2] == old.attribute.rpartition(" ")[2]
+    where = (
+        candidate.subject == old.subject not in ("", phrases.USER)
+        and candidate.attribute.rpartition(" ")[2] == old.attribute.rpartition(" ")[2]
+    )
     return where or (len(link.telling) > 1 and all(any(phrases.shape(v) == "name" for v in c.values) for c in (candidate, old)))
 
 

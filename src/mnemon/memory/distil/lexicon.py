@@ -263,8 +263,7 @@ ROLES = {
 # Verbs by which a thing has another value than before.
 CHANGES = frozenset(
     "move switch migrate change bump upgrade downgrade raise lower increase reduce relocate rename reschedule postpone transfer set bring"
-    " replace extend shorten double halve cut convert push shift swap slip put delay drop fall rise climb jump grow shrink promote"
-    .split()
+    " replace extend shorten double halve cut convert push shift swap slip put delay drop fall rise climb jump grow shrink promote".split()
 )
 # Verbs that tell of something done or decided, worth keeping with no name or number beside them.
 DEEDS = frozenset(

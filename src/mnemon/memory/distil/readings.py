@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mnemon.memory import words
-from mnemon.memory.distil import causes, clauses, cues, lexicon, phrases, refusals, slots
+from mnemon.memory.distil import causes, clauses, cues, frames, lexicon, phrases, refusals, slots
 from mnemon.memory.distil.clauses import Clause, Word
 
 MOST_TERMS = 40
@@ -70,7 +70,7 @@ def read(text: str) -> Reading:
         cue = cues.NOTHING
     start, end = _main(text, low, at, cause)
     inner = found if end - start == len(text) else [w for w in found if start <= w.start and w.end <= end]
-    clause, slot = slots.best(text, inner)
+    clause, slot = frames.best(text, inner)
     slot = _named(text, lows) or slot
     verb = clause.verb if clause and clause.subject else ""
     return Reading(

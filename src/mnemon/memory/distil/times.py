@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from mnemon.memory.statements import Grain, When

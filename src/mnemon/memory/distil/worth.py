@@ -91,11 +91,19 @@ def keeping(reading: Reading) -> bool:
     content = [t for t in reading.terms if t not in TALK]
     if not content and clause is not None and clause.subject:
         content = [s for s in words.normal(clause.verb) if s not in TALK]
-    if not content or text.endswith(":") or AIMLESS.match(text) or _to_the_listener(reading) or (reading.cue.cue == "none" and _task(reading)):
+    if (
+        not content
+        or text.endswith(":")
+        or AIMLESS.match(text)
+        or _to_the_listener(reading)
+        or (reading.cue.cue == "none" and _task(reading))
+    ):
         return False
     kind = kind_of(reading)
     if kind == "instruction":
-        return bool(STANDING.search(text)) or reading.cue.cue != "none" or anchored(reading) or (slot is not None and slot.rule == "call_me")
+        return (
+            bool(STANDING.search(text)) or reading.cue.cue != "none" or anchored(reading) or (slot is not None and slot.rule == "call_me")
+        )
     if slot is not None and slot.subject and any(phrases.shape(v) != "words" for v in slot.values):
         return True
     if reading.cause is not None and len(content) > 2:
@@ -118,7 +126,9 @@ def keeping(reading: Reading) -> bool:
 def _to_the_listener(reading: Reading) -> bool:
     """You are doing a great job: nothing about the speaker."""
     clause = reading.clause
-    return (clause is not None and bool(clause.subject) and clause.subject[0].low in ("you", "your")) or bool("you" in reading.lows and ADVICE.search(reading.low))
+    return (clause is not None and bool(clause.subject) and clause.subject[0].low in ("you", "your")) or bool(
+        "you" in reading.lows and ADVICE.search(reading.low)
+    )
 
 
 def _meant(reading: Reading, kind: Kind) -> bool:
@@ -174,5 +184,9 @@ def _told_of_self(reading: Reading, clause: Clause, content: list[str]) -> bool:
     if clause.verb in lexicon.TASTES or clause.verb in lexicon.DEEDS:
         return slot is not None and (bool(slot.values) or clause.verb in lexicon.DEEDS)
     phrasal = slot is not None and bool(slot.values) and " " in slot.attribute and not slot.attribute.endswith(" to")
-    talk = clause.verb in CHATTY and not phrasal and not (clause.going and clause.verb not in ("try", "have", "look", "feel", "think", "need", "go", "get"))
+    talk = (
+        clause.verb in CHATTY
+        and not phrasal
+        and not (clause.going and clause.verb not in ("try", "have", "look", "feel", "think", "need", "go", "get"))
+    )
     return bool(clause.subject) and not talk and not clause.modal and bool(content)
