@@ -28,7 +28,7 @@ class When:
 class Candidate:
     """One statement of a message, word for word.
 
-    `text` is `message[start:end]`. `subject` and `attribute` name the slot it fills, in normal form; both are empty where none was understood.
+    `text` is `message[start:end]`. `subject` and `attribute` name the slot it fills, in normal form; empty where none was understood.
     `values` are what fills it, as said. `single` says that a newer value closes an older one. `cue` is how it speaks of what was said
     before, and `about` the words that say of what. `cause` is the part of `text` that gives the reason, `effect` what it is the reason of.
     `terms` are the content words it can be compared by. `rule` names the rule that found it.
@@ -83,7 +83,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What becomes of a candidate: added, merged into the statement it repeats, or refused; and what it does to others, each by a named rule.
+    """What becomes of a candidate: added, merged into the statement it repeats, or refused; and what it does to others, by a named rule.
 
     `closes` are statements it takes the place of, `retracts` those that are withdrawn with nothing in their place, `explains` those it
     gives the reason of.

@@ -137,13 +137,8 @@ def until(found: Sequence[Word], stops: Sequence[str]) -> list[Word]:
 def until_sign(found: Sequence[Word]) -> list[Word]:
     got: list[Word] = []
     for word in found:
-        if (
-            (got
-            and word.sign)
-            or (
-                got
-                and word.low in ("these", "now", "since", "because", "so", "and", "but", "until", "this", "today", "instead", "too", "when")
-            )
+        if (got and word.sign) or (
+            got and word.low in ("these", "now", "since", "because", "so", "and", "but", "until", "this", "today", "instead", "too", "when")
         ):
             break
         got.append(word)
