@@ -52,7 +52,8 @@ OLD_VALUE = (
     ),
 )
 OLD_HINTS = frozenset(
-    "not instead rather place replaces replaced replacing longer used previously formerly forget scrap ditch drop mind scratch much kill".split()
+    "not instead rather place replaces replaced replacing longer used previously formerly forget scrap ditch drop mind scratch"
+    " much kill".split()
 )
 
 CORRECTION = _any(
@@ -106,9 +107,12 @@ CUES: tuple[tuple[Cue, re.Pattern[str], frozenset[str]], ...] = (
         "reversal",
         REVERSAL,
         frozenset(
-            "after second thought pulled fell ended reconsidered shelved off instead so flipped u-turn backtracked backtracking course mind minds"
-            " tack direction change scrap scrapped gave caved overrule overruled overrules backed withdrawn withdrew longer anymore any revert"
-            " reverted reverts reverting back again cancel cancelled canceled cancels cancelling ditched abandoned dropped forget ditch drop"
+            "after second thought pulled fell ended reconsidered shelved off instead so flipped u-turn backtracked backtracking"
+            " course mind minds"
+            " tack direction change scrap scrapped gave caved overrule overruled overrules backed withdrawn withdrew longer"
+            " anymore any revert"
+            " reverted reverts reverting back again cancel cancelled canceled cancels cancelling ditched abandoned dropped forget"
+            " ditch drop"
             " scratch abandon".split()
         ),
     ),
@@ -117,9 +121,11 @@ CUES: tuple[tuple[Cue, re.Pattern[str], frozenset[str]], ...] = (
         "update",
         UPDATE,
         frozenset(
-            "these nowadays since from as now bumped upgraded downgraded migrated relocated renamed rescheduled postponed switched moved raised"
+            "these nowadays since from as now bumped upgraded downgraded migrated relocated renamed rescheduled postponed"
+            " switched moved raised"
             " lowered increased reduced changed transferred converted extended shortened replaced handed set brought pushed swapped down up"
-            " slipped put rose fell dropped grew climbed jumped went moving switching migrating changing relocating became becomes become hand"
+            " slipped put rose fell dropped grew climbed jumped went moving switching migrating changing relocating became"
+            " becomes become hand"
             " hands handing took taken takes taking started left new".split()
         ),
     ),

@@ -18,7 +18,8 @@ COMMITTED = re.compile(
     r"|stick(?:ing)?\s+with|no\s+discussion|decision)\b|\bstays[.!]?$",
 )
 COMMITTING = frozenset(
-    "decide decided agreed chose chosen settled committed opted resolved signed approved never gone went going stay stays staying stick sticking discussion decision".split()
+    "decide decided agreed chose chosen settled committed opted resolved signed approved never gone went going stay stays"
+    " staying stick sticking discussion decision".split()
 )
 PLANNED = re.compile(r"\b(?:will|going\s+to|plan(?:s|ning)?\s+to|booked|about\s+to|scheduled)\b|['’]ll\b")
 TASTE = re.compile(r"\b(?:favou?rite|rather\s+\w+\s+[\w\s]{1,30}than|can(?:['’]t|not)\s+stand|prefer|not\s+for\s+(?:me|us))\b")
@@ -28,20 +29,22 @@ NO_MORE = re.compile(r"\b(?:can(?:['’]t|not)\s+stand|no\s+longer|nothing\s+of|
 AIMLESS = re.compile(r"(?:while|before|when)\s[^,]*[.!]?$|quick\s+(?:one|question)\b|(?:one|two|three|a\s+few)\s+(?:more\s+)?things?\b")
 RELATION = re.compile(r"\b(?:my|our)\s+(?:(?:other|new|old|own|little|big|youngest|eldest)\s+)?(\w+)")
 LASTING = frozenset(
-    "allergic intolerant married engaged divorced widowed responsible based born vegetarian vegan diabetic pregnant retired related afraid addicted fluent"
+    "allergic intolerant married engaged divorced widowed responsible based born vegetarian vegan diabetic pregnant retired"
+    " related afraid addicted fluent"
     " interested committed employed enrolled registered insured scared terrified obsessed good bad opposed used".split()
 )
 ADVICE = re.compile(r"\byou\s+(?:should|could|can|might|may|need|must|have\s+to|ought)\b")
 VOCATIVE = re.compile(r"(?:^|,)\s*(?:[a-z]+\s+)?[A-Z][a-z]+\s*[!.]*$|^(?:\w+,?\s+){1,2}[A-Z][a-z]+\s*[,!]")
 TRAVELS = frozenset("go fly move travel visit take spend leave".split())
 CHATTY = frozenset(
-    "think guess know see need hope wonder mean feel understand agree try look talk ask say tell wait bet suppose notice realise realize remember"
-    " forget worry hear find want wish thank appreciate apologise apologize promise get let make come go do be seem sound continue".split()
+    "think guess know see need hope wonder mean feel understand agree try look talk ask say tell wait bet suppose notice"
+    " realise realize remember forget worry hear find want wish thank appreciate apologise apologize promise get let make come go do be seem sound continue".split()
 )
 TALK = frozenset(
     s
     for w in (
-        "coffee lunch break breakfast dinner nap sleep meeting meetings question answer joke traffic weather rain morning evening night day week"
+        "coffee lunch break breakfast dinner nap sleep meeting meetings question answer joke traffic weather rain morning"
+        " evening night day week"
         " weekend moment second minute message reply explanation output response link chat conversation today help thanks track time typo"
         " delivery sun snow wind news fun luck idea point mind found again".split()
     )
@@ -78,7 +81,7 @@ def kind_of(reading: Reading) -> Kind:
 
 
 def negated(reading: Reading) -> bool:
-    """Does the sentence deny what it speaks of?"""
+    """Whether the sentence denies what it speaks of."""
     if reading.clause is not None and reading.clause.negated:
         return True
     pattern = NOT if reading.clause is not None and reading.clause.command else NO_MORE
@@ -86,7 +89,7 @@ def negated(reading: Reading) -> bool:
 
 
 def keeping(reading: Reading) -> bool:
-    """Is there anything in it that would be missed?"""
+    """Whether there is anything in it that would be missed."""
     slot, clause, text = reading.slot, reading.clause, reading.low
     content = [t for t in reading.terms if t not in TALK]
     if not content and clause is not None and clause.subject:
@@ -164,7 +167,7 @@ def anchored(reading: Reading) -> bool:
 
 
 def _told(reading: Reading, content: list[str]) -> bool:
-    """Does the speaker tell something about themselves, or of a deed?"""
+    """Whether the speaker tells something about themselves, or of a deed."""
     clause, slot = reading.clause, reading.slot
     if clause is None:
         return False
