@@ -66,8 +66,10 @@ class Builtin:
         return woven(found, known, wish, lineage=query.lineage, live=query.live)
 
     def prepare(self, messages: Sequence[Message], *, at: float) -> list[Plan]:
-        pieces = self.passages.prepare(messages)
-        return [Plan(passages=p, distilled=self._distilled(m, at) if p else None) for p, m in zip(pieces, messages, strict=True)]
+        said = [self._distilled(m, at) for m in messages]
+        stated = [[(c.start, c.end) for c in d.candidates] if d else [] for d in said]
+        pieces = self.passages.prepare(messages, stated)
+        return [Plan(passages=p, distilled=d if p else None) for p, d in zip(pieces, said, strict=True)]
 
     def _distilled(self, message: Message, at: float) -> Distilled | None:
         """What a user states. What a model or a tool says is no statement of the user's, and stays findable as what it is."""

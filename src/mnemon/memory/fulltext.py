@@ -30,6 +30,8 @@ RECALL_TOKENS = 2048
 LOADED_AT_ONCE = 2000
 EMBEDDED_AT_ONCE = 250
 
+Spans = Sequence[tuple[int, int]]
+
 
 class FullText:
     """Searches messages: what the builtin provider stands on. `recall_tokens` is how much may be shown of what it finds."""
@@ -82,9 +84,13 @@ class FullText:
         packed = await asyncio.to_thread(self.engine.packed, [r.text for r in found.values()])
         index.embed({number: vector for number, vector in zip(found, packed, strict=True) if vector is not None})
 
-    def prepare(self, messages: Sequence[Message]) -> list[list[Passage]]:
+    def prepare(self, messages: Sequence[Message], stated: Sequence[Spans]) -> list[list[Passage]]:
+        """The passages of each message; `stated` are the stretches of each that say something the ledger keeps."""
         self.engine.warm()
-        return [plan(m.text, role=m.role, engine=self.engine) if m.role in ("user", "assistant", "tool") else [] for m in messages]
+        return [
+            plan(m.text, role=m.role, stated=spans, engine=self.engine) if m.role in ("user", "assistant", "tool") else []
+            for m, spans in zip(messages, stated, strict=True)
+        ]
 
     def learn(self, tx: Tx, learned: Learned) -> int:
         rows = [(position, passage) for position, pieces in learned.plans for passage in pieces]
@@ -119,7 +125,7 @@ def load(tx: Tx, *, query: Query, after: int) -> list[Entry]:
     return Passages(tx, query.tenant, query.scope).since(after, limit=LOADED_AT_ONCE)
 
 
-def plan(text: str, *, role: str, engine: Engine) -> list[Passage]:
+def plan(text: str, *, role: str, stated: Spans = (), engine: Engine) -> list[Passage]:
     """Cut a message into passages; a passage without a word to find it by is left out, and so is what the server itself once said."""
     text = blocks.blanked(text)
     kept = [(start, end, found) for start, end in pieces(text) if (found := words.words(text[start:end]))]
@@ -128,7 +134,9 @@ def plan(text: str, *, role: str, engine: Engine) -> list[Passage]:
         Passage(
             start=start,
             length=end - start,
-            words=" ".join([*found, *marks.marks(text[start:end], role=role, first=start == 0)]),
+            words=" ".join(
+                [*found, *marks.marks(text[start:end], role=role, first=start == 0, stated=any(a < end and b > start for a, b in stated))]
+            ),
             vector=vector,
         )
         for (start, end, found), vector in zip(kept, packed, strict=True)

@@ -138,11 +138,12 @@ class Index:
         scores[self._posting(marks.STANDING)] += np.float32(ranking.STANDING)
         reach = ranking.reach_of(sum(self.said.values()) / len(self))
         seeds = candidates[best(scores[candidates], 1 + room // SEED)]
-        rows = self._shown(ranking.with_reach(seeds, len(self), reach), lineage=lineage, live=live)
+        stated = self._posting(marks.STATED)[-1 - room // SEED :]  # where little is stated, all of it is looked at
+        rows = self._shown(ranking.with_reach(seeds, len(self), reach, beside=stated), lineage=lineage, live=live)
         places, lengths = np.frombuffer(self.places, np.int64), np.frombuffer(self.lengths, np.uint16)
         final = ranking.helped(rows, scores, places=places, lengths=lengths, reach=reach)
         # Where all passages match none is better than the average, and yet they are what was asked for.
-        kept = (final >= ranking.ENOUGH) | ranking.among(rows, matching, len(self))
+        kept = (final >= ranking.ENOUGH) | ranking.among(rows, matching, len(self)) | ranking.among(rows, stated, len(self))
         return self._picked(rows[kept], final[kept], question=question, room=room)
 
     def _candidates(self, matching: Rows, vector: Floats | None) -> Rows:
@@ -225,7 +226,8 @@ class Index:
 
     def _picked(self, rows: Rows, scores: Floats, *, question: Question, room: int) -> dict[int, float]:
         """The best that fit the room, the newest first among equals."""
-        scores = (scores + ranking.prior(rows, len(self))) * self._weights(rows, question)
+        stated = ranking.among(rows, self._posting(marks.STATED), len(self))
+        scores = (scores + ranking.prior(rows, len(self)) + np.float32(ranking.STATED) * stated) * self._weights(rows, question)
         order = np.lexsort((-rows, -scores))
         order = order[: ranking.fitting(np.frombuffer(self.sizes, np.uint16)[rows[order]], OFFERED * room)]
         return {self.numbers[row]: score for row, score in zip(rows[order].tolist(), scores[order].tolist(), strict=True)}

@@ -1,4 +1,4 @@
-"""What is known of a passage beside its words: whether it is a reply, who spoke, and whether it is a standing instruction.
+"""What is known of a passage beside its words: whether it is a reply, who spoke, and whether something is stated in it.
 
 A mark is a word that no text can contain, so marks are kept among a passage's words and need no place of their own. Pure.
 """
@@ -12,6 +12,7 @@ from mnemon.memory import words
 
 REPLY = "!reply"
 STANDING = "!standing"
+STATED = "!stated"
 
 # Bridges of group chats, and transcripts, open a message with its speaker: "[18:02] Mary Ann: hello".
 SPEAKER = re.compile(r"(?:\[[^\]\n]{1,60}\]\s*)?([^\W\d_][^\s:：]{0,30}(?: [^\W\d_][^\s:：]{0,30}){0,2})[:：]\s")
@@ -22,11 +23,12 @@ ORDER = re.compile(
 )
 
 
-def marks(text: str, *, role: str, first: bool) -> list[str]:
-    """The marks of a passage; `first` says that the message begins with it."""
+def marks(text: str, *, role: str, first: bool, stated: bool) -> list[str]:
+    """The marks of a passage; `first` says that the message begins with it, `stated` that the ledger has something of it."""
     if role != "user":
         return [REPLY]
     found = [STANDING] if ORDER.search(text) else []
+    found += [STATED] if stated else []
     if first and (opening := SPEAKER.match(text)):
         found += speakers(words.words(opening[1]))
     return found

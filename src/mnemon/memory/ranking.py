@@ -22,6 +22,7 @@ REACH = 8  # passages to either side that are looked at, at most
 MOST_HELP = 2.5  # neighbours that count in full; where turns are very short there are more of them, and each counts less
 FULL = 8  # words of a passage that may be shown for its neighbours' sake; "Noted." is not
 STANDING = 0.3  # what an instruction that is to hold always gains
+STATED = 0.25  # what a statement gains over questions and small talk
 AVERAGE = 0.5  # what a passage is worth before anything speaks for it
 RECENT = 0.05  # what the newest passage is worth more than the oldest
 REPLY = 0.5  # what the model or a tool said, against what the user said
@@ -50,10 +51,11 @@ def reach_of(size: float) -> int:
     return min(REACH, 1 + int(4 * NEAR / max(size, 1)))
 
 
-def with_reach(rows: Rows, count: int, reach: int) -> Rows:
-    """These rows and their neighbours, in order."""
+def with_reach(rows: Rows, count: int, reach: int, *, beside: NDArray[Any]) -> Rows:
+    """These rows with their neighbours, and others beside, in order."""
     wanted = np.zeros(count + 2 * reach, np.bool_)
     wanted[rows[:, None] + np.arange(2 * reach + 1)] = True
+    wanted[beside.astype(np.int64) + reach] = True
     return np.flatnonzero(wanted[reach : count + reach])
 
 
