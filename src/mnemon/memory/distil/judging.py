@@ -199,6 +199,9 @@ def _reverses(candidate: Candidate, old: Candidate, link: Link) -> bool:
         return False
     if old.kind == "event" and not link.named:  # it has happened all the same, unless it is just this that is undone
         return len(link.telling) > 1 or (bool(link.telling) and _same_values(candidate, old))
+    thing = _thing(old)
+    if thing and all(_has(t, candidate.terms) for t in thing):
+        return True
     matter = len(link.telling) + bool(link.kin)
     return link.named or link.same or matter > 2 or (matter > 0 and matter / max(1, len(old.terms)) >= MATTER)
 
