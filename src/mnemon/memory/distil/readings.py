@@ -88,11 +88,16 @@ def _main(text: str, low: str, at: int, cause: causes.Cause | None) -> tuple[int
         main = cause.cause if cause.late else cause.effect
         start = text.find(main, at)
         end = start + len(main)
-    for lead in (LEAD_IN, TIME_LEAD, LEAD_IN, FOR_TOPIC):
-        found = lead.match(low, start, end)
-        if found and found.end() < end:
-            start = found.end()
-    return start, end
+        start = _behind(LEAD_IN, low, start, end)
+    timed = _behind(TIME_LEAD, low, start, end)
+    if timed > start:
+        start = _behind(LEAD_IN, low, timed, end)
+    return _behind(FOR_TOPIC, low, start, end), end
+
+
+def _behind(lead: re.Pattern[str], low: str, start: int, end: int) -> int:
+    found = lead.match(low, start, end)
+    return found.end() if found and found.end() < end else start
 
 
 def _named(text: str, lows: frozenset[str]) -> slots.Slot | None:
@@ -126,10 +131,15 @@ def terms(found: Sequence[Word], *, verb: str = "") -> tuple[str, ...]:
     for word in found:
         low = word.low
         if low.isalpha():
-            if not (verb and low in lexicon.VERBS and lexicon.VERBS[low].lemma == verb):
-                got.update((stem, None) for stem in words.normal(low) if stem not in GENERIC)
+            if verb and low in lexicon.VERBS and lexicon.VERBS[low].lemma == verb:
+                continue
+            stems = words.normal(low)
         elif any(c.isdigit() for c in low):
             got[low] = None
+            continue
         else:
-            got.update((stem, None) for part in INNER.split(low) for stem in words.normal(part) if stem not in GENERIC)
+            stems = tuple(stem for part in INNER.split(low) for stem in words.normal(part))
+        for stem in stems:
+            if stem not in GENERIC:
+                got[stem] = None
     return tuple(got)[:MOST_TERMS]
