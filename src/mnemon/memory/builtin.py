@@ -18,7 +18,7 @@ from mnemon.store.base import Driver, Tx
 from mnemon.store.memories import Call, Called, Memories
 from mnemon.store.passages import Passage
 
-PINNED, INSTRUCTIONS, PREFERENCES = 8, 5, 3
+PINNED, INSTRUCTIONS, PREFERENCES = 8, 3, 0
 FOUND, FOUND_OF_ALL = 12, 40
 SHARED = 2
 LONGEST_QUESTION = 2000  # characters; a question stands at the end of what was pasted before it

@@ -172,7 +172,7 @@ class Index:
                 break
             room -= frequency
             used.append((frequency, posting))
-            weights.append(math.log(1 + (count - frequency + 0.5) / (frequency + 0.5)) * (K1 + 1))
+            weights.append(rarity(frequency, count) * (K1 + 1))
         if not used:
             return np.empty(0, np.int64), np.empty(0, np.float32)
         rows = np.frombuffer(b"".join(p for _, p in used), np.uint32)
@@ -226,11 +226,15 @@ class Index:
 
     def _picked(self, rows: Rows, scores: Floats, *, question: Question, room: int) -> dict[int, float]:
         """The best that fit the room, the newest first among equals."""
-        stated = ranking.among(rows, self._posting(marks.STATED), len(self))
-        scores = (scores + ranking.prior(rows, len(self)) + np.float32(ranking.STATED) * stated) * self._weights(rows, question)
+        scores = (scores + ranking.prior(rows, len(self)) + self._stated(rows)) * self._weights(rows, question)
         order = np.lexsort((-rows, -scores))
         order = order[: ranking.fitting(np.frombuffer(self.sizes, np.uint16)[rows[order]], OFFERED * room)]
         return {self.numbers[row]: score for row, score in zip(rows[order].tolist(), scores[order].tolist(), strict=True)}
+
+    def _stated(self, rows: Rows) -> Floats:
+        """What passages gain that hold a statement: as if every question had that word, the more the rarer it is."""
+        stated = self._posting(marks.STATED)
+        return np.asarray(ranking.among(rows, stated, len(self)) * ranking.STATED * rarity(len(stated), len(self)), dtype=np.float32)
 
     def _weights(self, rows: Rows, question: Question) -> Floats:
         """What it counts who said a passage."""
@@ -240,6 +244,11 @@ class Index:
         if named:
             weights[~ranking.among(rows, np.frombuffer(b"".join(named), np.uint32), len(self))] *= ranking.OTHERS
         return weights
+
+
+def rarity(frequency: int, count: int) -> float:
+    """What a word that stands in so many of the passages tells: BM25's measure."""
+    return math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
 
 
 def best(scores: NDArray[np.generic], most: int) -> Rows:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from mnemon.memory.distil import lexicon
 
-WORD = re.compile(r"[^\W_][\w]*(?:[-'’.:/@+&,_]\w+)*(?:s['’](?=\s)|%)?|[$€£]\s?\d[\d.,]*\w*")
+WORD = re.compile(r"\w+(?:[-'’.:/@+&,]\w+)*%?|[$€£]\s?\d[\d.,]*\w*")
 BREAKS = frozenset((",", ";", ":", "–", "—", "-", "("))
 COMMAND_LEADS = frozenset("please pls kindly do don't not never always and also just only".split())
 MOST_WORDS = 250

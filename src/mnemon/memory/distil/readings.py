@@ -13,7 +13,8 @@ from mnemon.memory.distil.clauses import Clause, Word
 MOST_TERMS = 40
 LEAD_IN = re.compile(
     r"(?:(?:[#*•>\s-]*(?:side\s?note|note(?:\s+(?:from|to|for)\s+\w+(?:\s+\w+)?)?|n\.?b\.?|p\.?s\.?|reminder(?:\s+to\s+self)?|fyi"
-    r"|heads[- ]?up|memo|for\s+the\s+record|just\s+so\s+you\s+know|quick\s+(?:one|note|update)|update|correction|change\s+of\s+(?:plans?|heart)(?:\s+(?:on|for)\s+[\w\s]{1,30})?"
+    r"|heads[- ]?up|memo|for\s+the\s+record|just\s+so\s+you\s+know|quick\s+(?:one|note|update)|update|correction"
+    r"|change\s+of\s+(?:plans?|heart)(?:\s+(?:on|for)\s+[\w\s]{1,30})?"
     r"|decision(?:\s+from\s+[\w'’\s]{1,30})?|we\s+talked\s+it\s+over|keep\s+in\s+mind(?:\s+for\s+\w+)?|remember|so\s+much\s+for\s+[\w\s]{1,30}"
     r"|typo|(?:sorry,\s+)?wrong\s+\w+|sorry|wait|no|yes|well|okay|ok|so|oh|also|and|but|btw|by\s+the\s+way|actually|anyway|unrelated(?:\s+to\s+[\w\s]{1,20})?"
     r"|then|later|next|as\s+(?:i|we)\s+(?:said|mentioned)(?:\s+\w+)?|as\s+you\s+know|in\s+short|in\s+the\s+end|after\s+the\s+\w+|these\s+days|nowadays|now"
@@ -87,11 +88,16 @@ def _main(text: str, low: str, at: int, cause: causes.Cause | None) -> tuple[int
         main = cause.cause if cause.late else cause.effect
         start = text.find(main, at)
         end = start + len(main)
-    for lead in (LEAD_IN, TIME_LEAD, LEAD_IN, FOR_TOPIC):
-        found = lead.match(low, start, end)
-        if found and found.end() < end:
-            start = found.end()
-    return start, end
+        start = _behind(LEAD_IN, low, start, end)
+    timed = _behind(TIME_LEAD, low, start, end)
+    if timed > start:
+        start = _behind(LEAD_IN, low, timed, end)
+    return _behind(FOR_TOPIC, low, start, end), end
+
+
+def _behind(lead: re.Pattern[str], low: str, start: int, end: int) -> int:
+    found = lead.match(low, start, end)
+    return found.end() if found and found.end() < end else start
 
 
 def _named(text: str, lows: frozenset[str]) -> slots.Slot | None:
@@ -125,10 +131,15 @@ def terms(found: Sequence[Word], *, verb: str = "") -> tuple[str, ...]:
     for word in found:
         low = word.low
         if low.isalpha():
-            if not (verb and low in lexicon.VERBS and lexicon.VERBS[low].lemma == verb):
-                got.update((stem, None) for stem in words.normal(low) if stem not in GENERIC)
+            if verb and low in lexicon.VERBS and lexicon.VERBS[low].lemma == verb:
+                continue
+            stems = words.normal(low)
         elif any(c.isdigit() for c in low):
             got[low] = None
+            continue
         else:
-            got.update((stem, None) for part in INNER.split(low) for stem in words.normal(part) if stem not in GENERIC)
+            stems = tuple(stem for part in INNER.split(low) for stem in words.normal(part))
+        for stem in stems:
+            if stem not in GENERIC:
+                got[stem] = None
     return tuple(got)[:MOST_TERMS]

@@ -41,12 +41,10 @@ INTRO = re.compile(
 PERSONAL = re.compile(r"\b(?:I|I'm|I've|I'll|[Ww]e|[Ww]e're|[Ww]e've|[Mm]y|[Oo]ur|me|us)\b")
 QUOTE = re.compile(r"\"[^\"\n]{1,600}\"|“[^”\n]{1,600}”|„[^“”\n]{1,600}[“”]|«[^»\n]{1,600}»")
 STOP = re.compile(r"(?:[.!?…]+[\"”’)\]]*(?=\s|$)|[。！？]+[」』”]?)\s*")
-ABBREVIATION = re.compile(
-    r"(?:\b(?:dr|mr|mrs|ms|prof|st|sr|jr|no|nr|vs|etc|e\.g|i\.e|approx|ca|cf|fig|inc|ltd|co|corp|dept|est|gen|col|sgt|rev|hon|min|max|a\.m|p\.m|u\.s|"
-    r"jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec|ave|blvd|vol|p|pp|art|ph\.d)|\b[A-Za-z])\.$",
-    re.IGNORECASE,
+ABBREVIATIONS = frozenset(
+    "dr mr mrs ms prof st sr jr no nr vs e.g i.e approx ca cf fig corp dept est gen col sgt rev hon min max u.s jan feb mar apr jun jul"
+    " aug sep sept oct nov dec ave blvd vol p pp art ph.d".split()
 )
-ENDS_ALL_THE_SAME = re.compile(r"(?:\b(?:a\.m|p\.m|etc|inc|ltd|co|I))\.$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,8 +154,8 @@ def goes_on(text: str, at: int, stop: re.Match[str], end: int) -> bool:
         return True
     if mark != ".":
         return False
-    before = text[max(at, stop.start() - 12) : stop.start() + 1]
-    return bool(ABBREVIATION.search(before)) and not ENDS_ALL_THE_SAME.search(before)
+    word = text[max(at, stop.start() - 12, text.rfind(" ", at, stop.start()) + 1) : stop.start()].lower().lstrip("([\"'“")
+    return word in ABBREVIATIONS or (len(word) == 1 and word.isalpha() and word != "i")
 
 
 def paragraphs(text: str, run: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -51,9 +51,12 @@ HINTS = frozenset(
 HINTS |= MONTHS.keys() | DAYS.keys()
 
 
+DIGIT = re.compile(r"\d")
+
+
 def happened(text: str, lows: frozenset[str], *, said_at: float, zone: ZoneInfo, past: bool) -> When | None:
     """The first time that a sentence names, or nothing; `past` says how it is told."""
-    if not lows & HINTS and not any(c.isdigit() for c in text):
+    if not lows & HINTS and not DIGIT.search(text):
         return None
     found = TIME.search(text.lower())
     if found is None:
