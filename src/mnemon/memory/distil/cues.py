@@ -22,7 +22,9 @@ WITHDRAW = (
 )
 TELL = r"(?:told|said|gave|shared|mentioned|wrote|posted|sent)"
 RETRACTION = re.compile(
-    SIGH + WITHDRAW + r"(?:(?:everything|anything|all|what|whatever|(?:that|the)\s+(?:thing|part|bit))\s+(?:that\s+)?(?:i|we)(?:['’]ve)?\s+(?:just\s+)?"
+    SIGH
+    + WITHDRAW
+    + r"(?:(?:everything|anything|all|what|whatever|(?:that|the)\s+(?:thing|part|bit))\s+(?:that\s+)?(?:i|we)(?:['’]ve)?\s+(?:just\s+)?"
     rf"{TELL}(?:\s+to)?(?:\s+you)?(?:\s+(?:about|on|of|regarding))?\s+(?P<said>[^.,;!]+)"
     r"|(?:everything|all)\s+(?:about|on|regarding)\s+(?P<all>[^.,;!]+)"
     r"|(?P<from>[^.,;!]+?)\s+from\s+(?:your\s+memory|memory|what\s+you\s+know|your\s+notes|your\s+records|the\s+record)"
@@ -50,7 +52,8 @@ OLD_VALUE = (
     ),
 )
 OLD_HINTS = frozenset(
-    "not instead rather place replaces replaced replacing longer used previously formerly forget scrap ditch drop mind scratch much kill".split()
+    "not instead rather place replaces replaced replacing longer used previously formerly forget scrap ditch drop mind scratch"
+    " much kill".split()
 )
 
 CORRECTION = _any(
@@ -87,7 +90,9 @@ UPDATE = _any(
     r"\bhand(?:s|ed|ing)?\b[^.;]{0,40}?\b(?:over|to)\b|\b(?:took|taken|takes|taking)\s+over\b|\bstarted\s+(?:a\s+|my\s+)?new\b|\bleft\s+and\b",
     r"^(?:my|our|the)\s+new\b",
 )
-TAKES_BACK = frozenset("remember keep store save remembering forget delete remove erase disregard ignore drop wipe scrub strike scratch".split())
+TAKES_BACK = frozenset(
+    "remember keep store save remembering forget delete remove erase disregard ignore drop wipe scrub strike scratch".split()
+)
 # A pattern is tried only where one of its words stands: most sentences have none of them.
 CUES: tuple[tuple[Cue, re.Pattern[str], frozenset[str]], ...] = (
     (
@@ -102,9 +107,12 @@ CUES: tuple[tuple[Cue, re.Pattern[str], frozenset[str]], ...] = (
         "reversal",
         REVERSAL,
         frozenset(
-            "after second thought pulled fell ended reconsidered shelved off instead so flipped u-turn backtracked backtracking course mind minds"
-            " tack direction change scrap scrapped gave caved overrule overruled overrules backed withdrawn withdrew longer anymore any revert"
-            " reverted reverts reverting back again cancel cancelled canceled cancels cancelling ditched abandoned dropped forget ditch drop"
+            "after second thought pulled fell ended reconsidered shelved off instead so flipped u-turn backtracked backtracking"
+            " course mind minds"
+            " tack direction change scrap scrapped gave caved overrule overruled overrules backed withdrawn withdrew longer"
+            " anymore any revert"
+            " reverted reverts reverting back again cancel cancelled canceled cancels cancelling ditched abandoned dropped forget"
+            " ditch drop"
             " scratch abandon".split()
         ),
     ),
@@ -113,9 +121,11 @@ CUES: tuple[tuple[Cue, re.Pattern[str], frozenset[str]], ...] = (
         "update",
         UPDATE,
         frozenset(
-            "these nowadays since from as now bumped upgraded downgraded migrated relocated renamed rescheduled postponed switched moved raised"
+            "these nowadays since from as now bumped upgraded downgraded migrated relocated renamed rescheduled postponed"
+            " switched moved raised"
             " lowered increased reduced changed transferred converted extended shortened replaced handed set brought pushed swapped down up"
-            " slipped put rose fell dropped grew climbed jumped went moving switching migrating changing relocating became becomes become hand"
+            " slipped put rose fell dropped grew climbed jumped went moving switching migrating changing relocating became"
+            " becomes become hand"
             " hands handing took taken takes taking started left new".split()
         ),
     ),
