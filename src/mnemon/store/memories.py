@@ -22,6 +22,7 @@ Relation = Literal["cause", "supersedes", "reverses"]
 BY_HAND = 0
 """The version of the distiller for what no distiller made: it stays though no message speaks for it."""
 EVER = 1e18
+JUST_SAID, NEWEST = "<", "*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,8 +283,8 @@ class Memories:
     ) -> list[tuple[str, str]]:
         """What a new statement may be about, as (why, memory): of which slot or with which telling term.
 
-        With an empty why the `recent` last ones of its conversation, and the `newest` of the scope and of the decisions in it. Those found
-        by term or conversation may be closed.
+        With `JUST_SAID` the `recent` last ones of its conversation, with `NEWEST` the `newest` of the scope and of the decisions in it.
+        Those found by term or conversation may be closed.
         """
         lists = {"slots": as_json(slots), "terms": as_json(clean(t) for t in terms)}
         rows = self.tx.all("memories_near", **self.key, **lists, lineage=lineage, recent=recent, newest=newest)

@@ -366,11 +366,11 @@ SELECT t.term AS why, t.memory AS id FROM telling CROSS JOIN memory_terms t ON t
 WHERE +t.tenant = :tenant
 UNION ALL SELECT m.slot, m.id FROM json_each(:slots) j CROSS JOIN memories m ON m.scope = :scope AND m.slot = j.value
 WHERE m.slot <> '' AND m.state = 'active' AND m.tenant = :tenant
-UNION ALL SELECT '', id FROM (
+UNION ALL SELECT '<', id FROM (
   SELECT e.memory AS id FROM evidence e WHERE e.lineage = :lineage AND e.tenant = :tenant ORDER BY e.position DESC, e.start DESC LIMIT :recent)
-UNION ALL SELECT '', id FROM (
+UNION ALL SELECT '*', id FROM (
   SELECT id FROM memories WHERE scope = :scope AND state = 'active' AND tenant = :tenant ORDER BY recorded_at DESC, id DESC LIMIT :newest)
-UNION ALL SELECT '', id FROM (
+UNION ALL SELECT '*', id FROM (
   SELECT id FROM memories WHERE scope = :scope AND kind = 'decision' AND state = 'active' AND tenant = :tenant
   ORDER BY recorded_at DESC, id DESC LIMIT :newest);
 
@@ -382,11 +382,11 @@ WITH telling AS MATERIALIZED (
 SELECT t.term AS why, t.memory AS id FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term WHERE t.tenant = :tenant
 UNION ALL SELECT m.slot, m.id FROM json_array_elements_text(:slots ::json) j JOIN memories m ON m.scope = :scope AND m.slot = j.value
 WHERE m.slot <> '' AND m.state = 'active' AND m.tenant = :tenant
-UNION ALL SELECT '', id FROM (
+UNION ALL SELECT '<', id FROM (
   SELECT e.memory AS id FROM evidence e WHERE e.lineage = :lineage AND e.tenant = :tenant ORDER BY e.position DESC, e.start DESC LIMIT :recent) a
-UNION ALL SELECT '', id FROM (
+UNION ALL SELECT '*', id FROM (
   SELECT id FROM memories WHERE scope = :scope AND state = 'active' AND tenant = :tenant ORDER BY recorded_at DESC, id DESC LIMIT :newest) b
-UNION ALL SELECT '', id FROM (
+UNION ALL SELECT '*', id FROM (
   SELECT id FROM memories WHERE scope = :scope AND kind = 'decision' AND state = 'active' AND tenant = :tenant
   ORDER BY recorded_at DESC, id DESC LIMIT :newest) c;
 
