@@ -126,14 +126,13 @@ def _topic(candidate: Candidate, known: Sequence[Statement]) -> Statement | None
     counts = Counter(t for s in known for t in set(s.candidate.terms))
     found = [m for s in known if (m := _match(candidate, s, counts)) is not None]
     found.sort(key=lambda m: (-m.score, -m.statement.said_at))
-    if not found or (len(found) > 1 and found[0].score - found[1].score < 0.2 and not _same_matter(found[0], found[1])):
+    if not found or (
+        len(found) > 1
+        and found[0].score - found[1].score < 0.2
+        and not _same_slot(found[0].statement.candidate, found[1].statement.candidate)
+    ):
         return None
     return found[0].statement
-
-
-def _same_matter(one: Match, two: Match) -> bool:
-    a, b = one.statement.candidate, two.statement.candidate
-    return bool(a.subject) and (a.subject, a.attribute) == (b.subject, b.attribute)
 
 
 def _match(candidate: Candidate, statement: Statement, counts: Counter[str]) -> Match | None:

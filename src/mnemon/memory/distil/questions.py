@@ -41,7 +41,7 @@ KINDS: tuple[tuple[Asking, re.Pattern[str]], ...] = (
     (
         "list_all",
         re.compile(
-            r"\b(?:list|all|every|everything|which\s+\w+s|what\s+\w+s|any\s+other|summar\w+|overview)\b|\bwhat\s+are\b|\bwho\s+are\b|\bwhat\s+(?:do|did)\s+(?:you|i|we)\s+know\b",
+            r"\b(?:list|all|every|everything|(?:which|what)\s+(?!is\b|was\b|does\b|has\b)\w+s|any\s+other|summar\w+|overview)\b|\bwhat\s+are\b|\bwho\s+are\b|\bwhat\s+(?:do|did)\s+(?:you|i|we)\s+know\b",
             I,
         ),
     ),
@@ -122,6 +122,9 @@ def _asked_slot(words: list[Word]) -> list[tuple[str, str]]:
         return [(what.whole, role)] if role else ([(what.whole, "owner"), what.slot] if verb and wh == "who" else [])
     of = phrases.plain(w.low for w in words[1:i])
     rest = words[i + 1 :]
+    if len(rest) > 1 and rest[-1].low in ("called", "named"):
+        what = phrases.phrase(rest[:-1])
+        return [(what.whole, "name"), what.slot]
     verb_at = next((j for j, w in enumerate(rest) if j and w.low in lexicon.VERBS and "base" in lexicon.VERBS[w.low].forms), None)
     subject = phrases.phrase(rest[:verb_at] if verb_at is not None else rest)
     found: list[tuple[str, str]] = [(subject.whole, of[-1])] if of else []

@@ -13,7 +13,8 @@ from mnemon.memory.distil.clauses import Clause, Word
 MOST_TERMS = 40
 LEAD_IN = re.compile(
     r"(?:(?:[#*•>\s-]*(?:side\s?note|note(?:\s+(?:from|to|for)\s+\w+(?:\s+\w+)?)?|n\.?b\.?|p\.?s\.?|reminder(?:\s+to\s+self)?|fyi"
-    r"|heads[- ]?up|memo|for\s+the\s+record|just\s+so\s+you\s+know|quick\s+(?:one|note|update)|update|correction|change\s+of\s+(?:plans?|heart)(?:\s+(?:on|for)\s+[\w\s]{1,30})?"
+    r"|heads[- ]?up|memo|for\s+the\s+record|just\s+so\s+you\s+know|quick\s+(?:one|note|update)|update|correction"
+    r"|change\s+of\s+(?:plans?|heart)(?:\s+(?:on|for)\s+[\w\s]{1,30})?"
     r"|decision(?:\s+from\s+[\w'’\s]{1,30})?|we\s+talked\s+it\s+over|keep\s+in\s+mind(?:\s+for\s+\w+)?|remember|so\s+much\s+for\s+[\w\s]{1,30}"
     r"|typo|(?:sorry,\s+)?wrong\s+\w+|sorry|wait|no|yes|well|okay|ok|so|oh|also|and|but|btw|by\s+the\s+way|actually|anyway|unrelated(?:\s+to\s+[\w\s]{1,20})?"
     r"|then|later|next|as\s+(?:i|we)\s+(?:said|mentioned)(?:\s+\w+)?|as\s+you\s+know|in\s+short|in\s+the\s+end|after\s+the\s+\w+|these\s+days|nowadays|now"

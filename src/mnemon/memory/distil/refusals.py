@@ -1,4 +1,4 @@
-"""What is said and yet is no statement of the user's: questions, suppositions, other people's words, wishes, small talk; each by its rule's name."""
+"""What is said and is no statement of the user's: questions, suppositions, other people's words, wishes, small talk. Each has a rule."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ QUOTES = frozenset('"“„«')
 
 
 TOLD_AND_ASKED = re.compile(
-    rf"(?P<told>(?:i|we|my|our|i['’](?:m|ve|ll)|we['’](?:re|ve|ll))\b.{{25,}}?),\s+(?:and\s+|so\s+|but\s+)?(?:(?:what|which|who|when|where|why|how)\b|{AUX}\s+(?:i|you|we|it|that|this|there|my|our|the)\b)",
+    rf"(?P<told>(?:i|we|my|our|i['’](?:m|ve|ll)|we['’](?:re|ve|ll))\b.{{10,}}?),\s+(?:and\s+|so\s+|but\s+)?(?:(?:what|which|who|when|where|why|how)\b|{AUX}\s+(?:i|you|we|it|that|this|there|my|our|the)\b)",
     re.DOTALL,
 )
 

@@ -38,7 +38,8 @@ VOCATIVE = re.compile(r"(?:^|,)\s*(?:[a-z]+\s+)?[A-Z][a-z]+\s*[!.]*$|^(?:\w+,?\s
 TRAVELS = frozenset("go fly move travel visit take spend leave".split())
 CHATTY = frozenset(
     "think guess know see need hope wonder mean feel understand agree try look talk ask say tell wait bet suppose notice"
-    " realise realize remember forget worry hear find want wish thank appreciate apologise apologize promise get let make come go do be seem sound continue".split()
+    " realise realize remember forget worry hear find want wish thank appreciate apologise apologize promise get let make come"
+    " go do be seem sound continue".split()
 )
 TALK = frozenset(
     s
