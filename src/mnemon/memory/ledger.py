@@ -15,11 +15,11 @@ from mnemon.core import ids
 from mnemon.core.records import Json
 from mnemon.memory.statements import Candidate, Distilled, Origin, Refusal, Statement, Verdict, When
 from mnemon.store.base import Tx
-from mnemon.store.memories import Details, Evidence, Link, Memories, Relation, Remembered, slot_of
+from mnemon.store.memories import JUST_SAID, NEWEST, Details, Evidence, Link, Memories, Relation, Remembered, slot_of
 
 SHARING = 8
 RECENT = 8
-NEWEST = 60
+MOST_NEWEST = 60
 CHANGES = ("update", "correction", "reversal")
 REFUSALS_TOLD = 20
 OWN_WORDS = ("text", "kind", "rule", "subject", "attribute", "single", "negated")
@@ -89,20 +89,22 @@ def learn(tx: Tx, turn: Turn, judge: Judge) -> Json:
 def related(memories: Memories, turn: Turn, candidates: Sequence[Candidate]) -> tuple[list[list[str]], dict[str, Statement]]:
     """The open statements that each candidate may be about, oldest first, and all of them by name.
 
-    Those of the slot it fills, those with the most words of its own, and what was said just before.
+    Those of the slot it fills and those with the most words of its own; if it speaks of what was said, also what was said just before.
     """
     slots = dict.fromkeys(slot_of(c.subject, c.attribute) for c in candidates if c.single or c.negated)
     terms = dict.fromkeys(term for c in candidates for term in c.terms)
     # A change may be told in words of its own: services that were merged are the microservices of before.
-    newest = NEWEST if any(c.cue in CHANGES for c in candidates) else 0
+    newest = MOST_NEWEST if any(c.cue in CHANGES for c in candidates) else 0
     found: dict[str, list[str]] = {}
     for why, name in memories.near(slots=[s for s in slots if s], terms=terms, lineage=turn.lineage, recent=RECENT, newest=newest):
         found.setdefault(why, []).append(name)
     chosen = []
     for candidate in candidates:
         shared = Counter(name for term in candidate.terms for name in found.get(term, ()))
-        slot = slot_of(candidate.subject, candidate.attribute)
-        chosen.append({*found.get("", ()), *found.get(slot, ()), *(name for name, _ in shared.most_common(SHARING))})
+        whys = [slot_of(candidate.subject, candidate.attribute)]
+        whys += [JUST_SAID] if candidate.cue != "none" or candidate.effect else []
+        whys += [NEWEST] if candidate.cue in CHANGES else []
+        chosen.append({*(name for why in whys for name in found.get(why, ())), *(name for name, _ in shared.most_common(SHARING))})
     rows = memories.some(set().union(*chosen)) if any(chosen) else []
     known = {m.id: statement(m) for m in rows if m.state == "active"}
     return [[name for name in known if name in about] for about in chosen], known
