@@ -138,7 +138,7 @@ class Talk:
         """Append messages (a text is a user's) and make them findable by their words; their positions."""
         lineage = self.lineage(session_id)
         positions = self.append(session_id, *bodies, at=at)
-        plans = list(zip(positions, LEARNING.prepare(said(bodies)), strict=True))
+        plans = list(zip(positions, LEARNING.prepare(said(bodies), [()] * len(bodies)), strict=True))
         LEARNING.learn(self.tx, Learned(tenant=self.tenant, scope=lineage.scope, lineage=lineage.id, plans=plans))
         return positions
 

@@ -231,7 +231,7 @@ async def commit(store: Store, session: str, *texts: str) -> None:
         lineage = talk.lineage(session)
         before = lineage.scope_size
         positions = talk.say(session, *texts)
-        plans = list(zip(positions, LEARNING.prepare([Message(user(t)) for t in texts]), strict=True))
+        plans = list(zip(positions, LEARNING.prepare([Message(user(t)) for t in texts], [()] * len(texts)), strict=True))
         return Learned(tenant=talk.tenant, scope=lineage.scope, lineage=lineage.id, plans=plans), before
 
     store.memory.committed(*await store.write(work))
@@ -340,7 +340,7 @@ async def turn(store: Store, session: str, *texts: str) -> None:
         learned = Learned(tenant=talk.tenant, scope=lineage.scope, lineage=lineage.id, plans=plans)
         return learned, store.memory.learn(talk.tx, learned)
 
-    plan = store.memory.prepare([Message(user(t)) for t in texts])
+    plan = store.memory.prepare([Message(user(t)) for t in texts], [()] * len(texts))
     store.memory.committed(*await store.write(work))
 
 

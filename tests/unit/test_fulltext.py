@@ -93,7 +93,7 @@ def test_what_was_said_and_found_out_is_remembered() -> None:
     """User's and assistant's messages and tool results are planned, one plan for each message; system text is not."""
     said = [Message({"role": role, "content": "the zebra"}) for role in ("user", "assistant", "system", "developer", "tool")]
     memory = FullText(None)  # type: ignore[arg-type]  # planning asks no driver
-    assert [bool(p) for p in memory.prepare(said)] == [True, True, False, False, True]
+    assert [bool(p) for p in memory.prepare(said, [()] * len(said))] == [True, True, False, False, True]
     assert len(Nothing().prepare(said, at=1.0)) == len(said)
 
 
