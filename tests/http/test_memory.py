@@ -14,6 +14,7 @@ from tests.http import world as worlds
 from tests.http.world import World
 
 DAY = 86_400.0
+HEADING = re.compile(r"\d{4}-\d\d-\d\d")
 MAY = 1_777_593_600.0  # 2026-05-01
 
 
@@ -49,7 +50,11 @@ class Friend:
         self.asked += 1
         self.calendar.now += 60
         await self.world.say(text, f"asked-{self.asked}", key, **more)
-        return [line for line in self.world.model.seen.splitlines() if line.startswith("- [")]
+        lines, day = [], ""
+        for line in self.world.model.seen.splitlines():
+            day = line if HEADING.fullmatch(line) else day
+            lines += [f"{day} {line}"] if line.startswith("- [") else []
+        return lines
 
 
 @pytest.fixture
@@ -68,7 +73,7 @@ async def test_a_fact_is_kept_word_for_word(friend: Friend) -> None:
     told = await friend.tell("We use PostgreSQL 15 on RDS with read replicas in us-east-1")
     assert [m["text"] for m in told["added"]] == ["We use PostgreSQL 15 on RDS with read replicas in us-east-1"]
     assert await friend.ask("Which PostgreSQL version do we use?") == [
-        "- [#1 2026-05-02 user] We use PostgreSQL 15 on RDS with read replicas in us-east-1"
+        "2026-05-02 - [user] We use PostgreSQL 15 on RDS with read replicas in us-east-1"
     ]
 
 
@@ -76,7 +81,7 @@ async def test_a_cause_stands_with_its_effect(friend: Friend) -> None:
     """Asked why something went, the reason is there, on the line of what it is the reason of."""
     await friend.tell("Removed Redis because cache invalidation bugs caused stale product prices")
     assert await friend.ask("Why did Redis go?") == [
-        "- [#1 2026-05-02 user] Removed Redis because cache invalidation bugs caused stale product prices"
+        "2026-05-02 - [user] Removed Redis because cache invalidation bugs caused stale product prices"
     ]
 
 
@@ -84,8 +89,8 @@ async def test_a_cause_told_later_is_linked(friend: Friend) -> None:
     """The reason that is given days later stands right behind what it explains, and says so."""
     await friend.tell("We moved the launch to March.", "Lovely weather today.", "The reason we moved the launch was a failed audit.")
     assert await friend.ask("Why did the launch move?") == [
-        "- [#1 2026-05-02 user] We moved the launch to March.",
-        "- [#5 2026-05-04 user] The reason we moved the launch was a failed audit. (reason for #1)",
+        "2026-05-02 - [#1 user] We moved the launch to March.",
+        "2026-05-04 - [#5 user] The reason we moved the launch was a failed audit. (reason for #1)",
     ]
 
 
@@ -106,8 +111,8 @@ async def test_a_reversal_is_flagged_with_its_date(friend: Friend) -> None:
     told = await friend.tell("Merged all services back into a monolith")
     assert [(change["rule"], change["reversal"]) for change in told["superseded"]] == [("reversal", True)]
     assert await friend.ask("What architecture decisions did we make?") == [
-        "- [#1 2026-05-02 user] We're committed to microservices (superseded 2026-05-04: see #5)",
-        "- [#5 2026-05-04 user] Merged all services back into a monolith (current since 2026-05-04; reversal of #1)",
+        "2026-05-02 - [#1 user] We're committed to microservices (superseded 2026-05-04: see #5)",
+        "2026-05-04 - [#5 user] Merged all services back into a monolith (current since 2026-05-04; reversal of #1)",
     ]
 
 
@@ -118,8 +123,8 @@ async def test_a_new_value_of_a_slot(friend: Friend) -> None:
     """The newer value holds; the older one never comes without it."""
     await friend.tell("My doctor is Dr. Wu.", "My doctor is now Dr. Silva.")
     assert await friend.ask("Who is my doctor?") == [
-        "- [#1 2026-05-02 user] My doctor is Dr. Wu. (superseded 2026-05-03: see #3)",
-        "- [#3 2026-05-03 user] My doctor is now Dr. Silva. (current since 2026-05-03; supersedes #1)",
+        "2026-05-02 - [#1 user] My doctor is Dr. Wu. (superseded 2026-05-03: see #3)",
+        "2026-05-03 - [#3 user] My doctor is now Dr. Silva. (current since 2026-05-03; supersedes #1)",
     ]
 
 
@@ -128,7 +133,7 @@ async def test_what_is_to_be_forgotten(friend: Friend) -> None:
     told = await friend.tell("My access code is 4711. My sister is called Ada.", "Please forget my access code.")
     assert len(told["retracted"]) == 1
     assert not any("4711" in line for line in await friend.ask("What is my access code?"))
-    assert "- [#1 2026-05-02 user] My sister is called Ada." in await friend.ask("What is my sister called?")
+    assert "2026-05-02 - [user] My sister is called Ada." in await friend.ask("What is my sister called?")
 
 
 async def test_all_of_many(friend: Friend) -> None:
@@ -162,7 +167,7 @@ async def test_an_edited_message_is_unsaid(friend: Friend) -> None:
     ]
     await friend.world.say(edited, "told", "k")
     lines = await friend.ask("Who is my doctor?")
-    assert "- [#1 2026-05-02 user] My doctor is Dr. Wu." in lines
+    assert "2026-05-02 - [user] My doctor is Dr. Wu." in lines
     assert not any("Silva" in line for line in lines)
 
 
@@ -172,7 +177,7 @@ async def test_a_deleted_session_is_forgotten(friend: Friend) -> None:
     await friend.tell("My doctor is now Dr. Silva.", session="second")
     assert (await friend.world.client.delete("/api/sessions/second")).status_code == 200
     lines = await friend.ask("Who is my doctor?")
-    assert "- [#1 2026-05-02 user] My doctor is Dr. Wu." in lines
+    assert "2026-05-02 - [user] My doctor is Dr. Wu." in lines
     assert not any("Silva" in line for line in lines)
 
 

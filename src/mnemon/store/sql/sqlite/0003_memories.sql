@@ -72,3 +72,6 @@ CREATE TABLE memory_terms (
   FOREIGN KEY (tenant, memory) REFERENCES memories (tenant, id) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX memory_terms_by_memory ON memory_terms (tenant, memory);
+
+-- A lease on a database file is a lock in the kernel by now, not a row.
+DROP TABLE leases;
