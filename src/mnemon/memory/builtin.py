@@ -92,6 +92,11 @@ class Builtin:
         )
         return Taken(mark=mark, diff=ledger.learn(tx, turn, self.language.judge))
 
+    def reword(self, tx: Tx, learned: Learned) -> None:
+        pieces = self.passages.prepare([message for _, message in learned.plans])
+        plans = [(position, piece) for (position, _), piece in zip(learned.plans, pieces, strict=True)]
+        self.passages.learn(tx, replace(learned, plans=plans))
+
     def committed(self, learned: Learned, taken: Taken) -> None:
         self.passages.committed(self._found_by(learned), taken.mark)
 
@@ -110,6 +115,9 @@ class Nothing:
 
     def learn(self, tx: Tx, learned: Learned) -> Taken:
         return Taken(mark=0, diff={})
+
+    def reword(self, tx: Tx, learned: Learned) -> None:
+        """Nothing was findable."""
 
     def committed(self, learned: Learned, taken: Taken) -> None:
         """Nothing was learned."""
