@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ SECRET = "My passport number is XK-4471-PQ."
 CAT = "My cat is called Miso."
 
 
-async def forget(world: World, key: str | None = "k", **selector: Any) -> Json:
+async def forget(world: World, key: str | None = "k", /, **selector: Any) -> Json:
     """Delete; the receipt."""
     response = await call(world, "POST", "/delete", key, selector)
     assert response.status_code == 200, response.text
@@ -29,16 +31,17 @@ async def everything(world: World) -> str:
     """All rows of all tables as one text, whatever the database."""
     driver = world.app.state.services.driver
     if hasattr(driver, "path"):
-        import sqlite3  # noqa: PLC0415 - only here
-
-        with sqlite3.connect(driver.path) as connection:
-            names = [n for (n,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-            found = str([connection.execute(f"SELECT * FROM {n}").fetchall() for n in names])
-        connection.close()
-        return found
+        with closing(sqlite3.connect(driver.path)) as file:
+            names = [n for (n,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            return str([file.execute(f"SELECT * FROM {n}").fetchall() for n in names])
     with psycopg.connect(driver.url) as connection:
         names = [n for (n,) in connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()]
-        return str([connection.execute(f"SELECT * FROM {n}").fetchall() for n in names])  # type: ignore[arg-type]
+        return str([connection.execute(f"SELECT * FROM {n}").fetchall() for n in names])
+
+
+def in_a_file(folder: Path, words: bytes) -> bool:
+    """Whether words stand in the bytes of a database file."""
+    return any(words in path.read_bytes() for path in folder.glob("mnemon.db*") if path.is_file())
 
 
 async def test_a_preview_says_what_goes_and_changes_nothing(world: World) -> None:
@@ -49,7 +52,7 @@ async def test_a_preview_says_what_goes_and_changes_nothing(world: World) -> Non
     preview = await forget(world, memory_id=row["id"], preview=True)
     assert (preview["deleted"], preview["counts"]["memories"], preview["counts"]["messages_changed"]) == (False, 1, 1)
     assert texts(preview["memories"]) == [row["text"]]
-    assert preview["messages_changed"][0]["text_after"].split() == f". {CAT}".split() or "Miso" in preview["messages_changed"][0]["text_after"]
+    assert preview["messages_changed"][0]["text_after"].strip(" .") == CAT.strip(".")
     assert await everything(world) == before
     receipt = await forget(world, memory_id=row["id"])
     assert (receipt["deleted"], receipt["memories"], receipt["counts"]) == (True, [row["id"]], preview["counts"])
@@ -62,7 +65,7 @@ async def test_a_preview_says_what_goes_and_changes_nothing(world: World) -> Non
 
 async def test_what_a_reply_repeated_goes_too(world: World) -> None:
     """Copies of the words in replies, under any session of the key, are blanked; what stands beside them stays, and is found."""
-    world.model.script.append(f"Noted: {SECRET} Anything about the harbour?")
+    world.model.script.extend([f"Noted: {SECRET} Anything about the harbour?", "Your passport number is XK-4471-PQ.\nMore?"])
     await world.say(SECRET, "s", "k", headers={"Idempotency-Key": "one"})
     await world.say("What is my passport number?", "t", "k")
     (row,) = await listed(world)
@@ -154,11 +157,13 @@ async def test_compressed_states_lose_the_words(tmp_path: Path, database_url: st
         await world.say("We decided to use Rust for the cache layer of the project.", "s", "k")
         for number in range(30):
             await world.say(f"Filler message number {number} about the weather over the northern sea, calm and grey.", "s", "k")
-        assert "XK-4471" in await everything(world)
+        before = (await world.preview("Anything?", "s", "k"))["messages"][0]["content"].splitlines()
+        assert any("XK-4471" in line for line in before)
         await forget(world, session_id="s", position=1)
         assert "XK-4471" not in await everything(world)
-        found = await world.preview("Anything?", "s", "k")
-        assert "Rust" in str(found["messages"])
+        after = (await world.preview("Anything?", "s", "k"))["messages"][0]["content"].splitlines()
+        assert after == [line for line in before if "XK-4471" not in line]
+        assert len(after) > 2
 
 
 async def test_a_tool_result_goes_with_its_call(world: World) -> None:
@@ -174,11 +179,10 @@ async def test_a_tool_result_goes_with_its_call(world: World) -> None:
     assert [m["role"] for m in world.model.prompt] == ["user", "assistant", "user"]
 
 
-async def test_a_turn_that_runs_meanwhile_does_not_bring_it_back(world: World) -> None:
-    """The next turns see the deletion although the transcript was in memory."""
+async def test_a_transcript_in_memory_does_not_bring_it_back(world: World) -> None:
+    """The next turn sees the deletion although the transcript was kept from the turn before."""
     await world.say(CAT, "s")
     await world.say("Go on.", "s")
-    await forget(world, None, session_id="s", position=1) if False else None
     response = await call(world, "POST", "/delete", None, {"session_id": "s", "position": 1}, **{ID: "s"})
     assert response.status_code == 200
     await world.say("What is my cat called?", "s")
@@ -205,7 +209,7 @@ async def test_the_server_sweeps_by_itself(tmp_path: Path, monkeypatch: pytest.M
             await world.say(f"My locker {number} opens with the code ZZ-{number}-TOP-{number}.", "s", "k")
         await forget(world, session_id="s", position=1, to_position=39)
         async with asyncio.timeout(10):
-            while any(b"-TOP-" in path.read_bytes() for path in tmp_path.glob("mnemon.db*") if path.is_file()):
+            while in_a_file(tmp_path, b"-TOP-"):
                 await world.say("Go on.", "t", "k")
                 await asyncio.sleep(0.05)
         assert len(await world.messages("s")) == 40

@@ -20,7 +20,7 @@ MONOLITH = "We merged all services back into a monolith."
 
 async def call(world: World, method: str, path: str, key: str | None = "k", body: Any = None, **headers: str) -> httpx2.Response:
     """A request about the memory of a key."""
-    names = {CHANNEL: key.encode()} if key is not None else {}
+    names: Json = {CHANNEL: key.encode()} if key is not None else {}
     return await world.client.request(method, f"/v1/memory{path}", json=body, headers={**names, **headers})
 
 
@@ -221,7 +221,7 @@ async def test_j46_recalled_text_is_not_sent_again(world: World) -> None:
 
 
 async def test_the_scope_must_be_named(light: World) -> None:
-    """Neither header: 400 with its name. A session without a key is its own scope; one of another key is refused; an unknown is not there."""
+    """Neither header: 400 with its name. A session without a key is its own scope; one of another key is refused, an unknown not there."""
     error(await call(light, "GET", "", None), 400, "memory_scope_required", CHANNEL)
     error(await call(light, "POST", "", None, {"text": "x"}), 400, "memory_scope_required", CHANNEL)
     await light.say("My cat is called Miso.", "alone")

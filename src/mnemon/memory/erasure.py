@@ -1,18 +1,21 @@
 """Deletion on demand: what a wish to forget takes along, told before it happens and done in one transaction.
 
 A memory stands on its evidence, and the other way round: with a message goes what only it states, and with a memory go the words that state
-it. Copies of those words elsewhere in the scope, as when a reply repeats them, go too. What has other evidence stays with the rest of it.
+it. Copies of those words elsewhere in the scope go too, and sentences of replies that repeat them. What has other evidence stays with it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from mnemon.core import errors
 from mnemon.core.records import Message
+from mnemon.memory import words
 from mnemon.memory.base import Learned, Memory
+from mnemon.memory.fulltext import BREAK
 from mnemon.store.base import Tx
 from mnemon.store.erasures import Erasures, Said, Spot
 from mnemon.store.memories import BY_HAND, EVER, Filter, Memories, Remembered, as_json
@@ -21,6 +24,7 @@ from mnemon.store.sessions import Sessions, missing
 
 COPY = 12  # characters; shorter words stand in many a message by chance
 EVERYTHING = 10**9
+RESTATED = 2  # telling words at least
 RESULTS = 256  # messages behind a call among which its results are looked for
 
 Place = tuple[int, int]
@@ -71,7 +75,7 @@ class Plan:
 
 
 def planned(tx: Tx, tenant: str, scope: int | None, selector: Selector, *, hold: bool = False) -> Plan:
-    """What a deletion would take along; changes nothing. With `hold`, nobody else changes it until the transaction ends. Raises `NotFound`."""
+    """What a deletion would take along; changes nothing. With `hold`, no turn does until the transaction ends. Raises `NotFound`."""
     if scope is None:
         return Plan()
     planning = Planning(tx, tenant, scope)
@@ -140,26 +144,38 @@ class Planning:
         stated = self.memories.evidence(new)
         for memory in new.values():
             self._strike(memory.text)
+            self._strike_restated(memory)
             for evidence in stated.get(memory.id, ()):
                 self._cut(evidence.lineage, evidence.position, evidence.start, evidence.length)
                 self._strike(evidence.quote)
 
-    def _strike(self, words: str) -> None:
+    def _strike(self, text: str) -> None:
         """Words that are not to be said any more."""
-        words = words.strip()
-        if not words or words in self.plan.words:
+        copy = text.strip()
+        if not copy or copy in self.plan.words:
             return
-        self.plan.words[words] = None
-        if len(words) < COPY:
+        self.plan.words[copy] = None
+        if len(copy) < COPY:
             return
-        for said in self.rows.holding(words):
+        for said in self.rows.holding(copy):
             if said.place not in self.plan.whole:
                 self.plan.cut[said.place] = said
-                text = said.message.text
-                start = text.find(words)
-                while start >= 0:
-                    self.plan.spans.setdefault(said.place, set()).add((start, start + len(words)))
-                    start = text.find(words, start + len(words))
+                found = re.finditer(re.escape(copy), said.message.text)
+                self.plan.spans.setdefault(said.place, set()).update(m.span() for m in found)
+
+    def _strike_restated(self, memory: Remembered) -> None:
+        """Sentences of replies that say the same with every telling word of it, as "Your cat is called Miso" does."""
+        telling = set(words.words(memory.text))
+        if len(telling) < RESTATED:
+            return
+        anchor = max(re.findall(r"[^\s.,;:!?\"'()]+", memory.text), key=len, default="")
+        for said in self.rows.holding(anchor) if anchor else ():
+            if said.message.role == "assistant" and said.place not in self.plan.whole:
+                for start, end in sentences(said.message.text):
+                    sentence = said.message.text[start:end]
+                    if telling <= set(words.words(sentence)):
+                        self._cut(*said.place, start, end - start)
+                        self.plan.words[sentence.strip()] = None
 
     def _cut(self, lineage: int, position: int, start: int, length: int) -> None:
         place = (lineage, position)
@@ -238,6 +254,13 @@ def carried_out(tx: Tx, tenant: str, scope: int, plan: Plan, *, memory: Memory, 
     rows.finish(at=at)
 
 
+def sentences(text: str) -> list[tuple[int, int]]:
+    """(start, end) of each sentence or line."""
+    ends = [m.start() for m in BREAK.finditer(text)] + [len(text)]
+    starts = [0, *(m.end() for m in BREAK.finditer(text))]
+    return list(zip(starts, ends, strict=True))
+
+
 def tells(message: Message) -> bool:
     """Whether there is anything in a message still: words, tool calls, or a part that is no text."""
     content = message.body.get("content")
@@ -250,11 +273,11 @@ def emptied(body: dict[str, Any]) -> dict[str, Any]:
     return {"content": "", **{name: value for name, value in body.items() if name in ("role", "tool_call_id")}}
 
 
-def without(body: dict[str, Any], spans: Iterable[tuple[int, int]], words: Sequence[str]) -> dict[str, Any]:
+def without(body: dict[str, Any], spans: Iterable[tuple[int, int]], copies: Sequence[str]) -> dict[str, Any]:
     """A body with stretches of its text, and words wherever they stand in it, replaced by blanks: all other places stay what they were."""
     found = dict(body)
     found["content"] = blanked(body.get("content"), sorted(spans))
-    cleaned: dict[str, Any] = struck(found, words)
+    cleaned: dict[str, Any] = struck(found, copies)
     return cleaned
 
 
@@ -278,13 +301,13 @@ def blanked(content: Any, spans: Sequence[tuple[int, int]]) -> Any:
     return found
 
 
-def struck(value: Any, words: Sequence[str]) -> Any:
+def struck(value: Any, copies: Sequence[str]) -> Any:
     if isinstance(value, str):
-        for each in words:
+        for each in copies:
             value = value.replace(each, " " * len(each))
         return value
     if isinstance(value, dict):
-        return {name: struck(each, words) for name, each in value.items()}
+        return {name: struck(each, copies) for name, each in value.items()}
     if isinstance(value, list):
-        return [struck(each, words) for each in value]
+        return [struck(each, copies) for each in value]
     return value
