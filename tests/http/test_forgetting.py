@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from mnemon import app as composition
-from tests.http.test_memory import Json, call, listed, noted, texts
+from tests.http.test_memory_routes import Json, call, listed, noted, texts
 from tests.http.world import ID, RECEIPT, World, error, path_of, running
 
 SECRET = "My passport number is XK-4471-PQ."

@@ -97,7 +97,7 @@ async def test_an_edit_loads_nothing_of_what_it_replaces(world: World) -> None:
 
     def look(tx: Tx) -> tuple[list[str], dict[str, int]]:
         counting = Counting(tx)
-        begun = resolve.look(counting, request)
+        begun = resolve.look(counting, request, tails=Tails())
         return [m.text for m in begun.history], counting.rows
 
     history, rows = await world.app.state.services.driver.read(look)

@@ -1,292 +1,282 @@
-"""`/v1/memory`: what is remembered can be read, explained, corrected and taken along, by its owner alone."""
+"""Memory from end to end: what a user said once reaches the prompt of a later session, with what became of it."""
 
 from __future__ import annotations
 
-import json
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
-from tests.http.world import CHANNEL, ID, RECEIPT, REPLAYED, World, error
+from mnemon.core.records import Json
+from tests.http import world as worlds
+from tests.http.world import World
 
-Json = dict[str, Any]
-
-POSTGRES = "We use PostgreSQL 15 on RDS with read replicas in us-east-1."
-REDIS = "We removed Redis because cache invalidation bugs caused stale product prices."
-SERVICES = "We're committed to microservices."
-MONOLITH = "We merged all services back into a monolith."
+DAY = 86_400.0
+MAY = 1_777_593_600.0  # 2026-05-01
 
 
-async def call(world: World, method: str, path: str, key: str | None = "k", body: Any = None, **headers: str) -> httpx2.Response:
-    """A request about the memory of a key."""
-    names: Json = {CHANNEL: key.encode()} if key is not None else {}
-    return await world.client.request(method, f"/v1/memory{path}", json=body, headers={**names, **headers})
+class Calendar:
+    """A clock that moves a day with every turn that is told."""
+
+    def __init__(self) -> None:
+        self.now = MAY
+
+    def __call__(self) -> float:
+        return self.now
 
 
-async def listed(world: World, query: str = "", key: str | None = "k") -> list[Json]:
-    """A page of a listing."""
-    response = await call(world, "GET", query, key)
-    assert response.status_code == 200, response.text
-    found: list[Json] = response.json()["data"]
-    return found
+class Friend:
+    """Somebody who tells things in one session and asks for them in fresh ones."""
+
+    def __init__(self, world: World, calendar: Calendar) -> None:
+        self.world = world
+        self.calendar = calendar
+        self.asked = 0
+
+    async def tell(self, *texts: str, session: str = "told", key: str = "k") -> Json:
+        """One turn for each; what the last did to memory."""
+        for text in texts:
+            self.calendar.now += DAY
+            response = await self.world.say(text, session, key)
+        receipt = await self.world.get("/v1/receipts/" + response.json()["hermes"]["receipt_id"])
+        found: Json = receipt["memory"]
+        return found
+
+    async def ask(self, text: str, key: str = "k", **more: Any) -> list[str]:
+        """The recalled lines that a question in a session of its own brings into the prompt."""
+        self.asked += 1
+        self.calendar.now += 60
+        await self.world.say(text, f"asked-{self.asked}", key, **more)
+        return [line for line in self.world.model.seen.splitlines() if line.startswith("- [")]
 
 
-async def noted(world: World, text: str, key: str = "k", **more: Any) -> Json:
-    """A memory added by hand."""
-    response = await call(world, "POST", "", key, {"text": text, **more})
-    assert response.status_code == 201, response.text
-    found: Json = response.json()
-    return found
+@pytest.fixture
+async def friend(tmp_path: Path, database_url: str) -> AsyncIterator[Friend]:
+    """A server on either database, and somebody to talk to it."""
+    calendar = Calendar()
+    async with worlds.running(tmp_path, database_url, clock=calendar) as world:
+        yield Friend(world, calendar)
 
 
-def texts(rows: list[Json]) -> list[str]:
-    """The words of memories."""
-    return [row["text"] for row in rows]
+# -- the four examples ------------------------------------------------------------------------------------------------------
 
 
-async def test_what_was_said_is_listed_with_its_evidence(world: World) -> None:
-    """A statement stands in the listing word for word, and by itself with the message it was said in."""
-    await world.say(POSTGRES, "s", "k")
-    (row,) = await listed(world)
-    assert POSTGRES.rstrip(".") in row["text"]
-    assert (row["object"], row["origin"], row["state"], row["pinned"]) == ("memory", "user", "active", False)
-    one = (await call(world, "GET", f"/{row['id']}")).json()
-    (evidence,) = one["evidence"]
-    assert (evidence["session_id"], evidence["position"], evidence["role"]) == ("s", 1, "user")
-    assert evidence["quote"] == row["text"] == POSTGRES[evidence["start"] : evidence["start"] + evidence["length"]]
-    assert texts(await listed(world, "?session=s")) == [row["text"]]
-    assert await listed(world, "?session=other") == []
+async def test_a_fact_is_kept_word_for_word(friend: Friend) -> None:
+    """What is used where is in the prompt of another session, as it was said."""
+    told = await friend.tell("We use PostgreSQL 15 on RDS with read replicas in us-east-1")
+    assert [m["text"] for m in told["added"]] == ["We use PostgreSQL 15 on RDS with read replicas in us-east-1"]
+    assert await friend.ask("Which PostgreSQL version do we use?") == [
+        "- [#1 2026-05-02 user] We use PostgreSQL 15 on RDS with read replicas in us-east-1"
+    ]
 
 
-async def test_a_listing_is_filtered_and_paged(world: World) -> None:
-    """Filters by kind, words, slot, origin, state and time; pages go on behind the last id, each memory once."""
-    made = [await noted(world, f"The code of gate {n} is {n}{n}{n}.", slot=f"gate {n}/code") for n in range(5)]
-    first = (await call(world, "GET", "?limit=2")).json()
-    assert [row["id"] for row in first["data"]] == [made[4]["id"], made[3]["id"]]
-    assert (first["object"], first["first_id"], first["last_id"], first["has_more"]) == ("list", made[4]["id"], made[3]["id"], True)
-    rest = (await call(world, "GET", f"?limit=3&after={first['last_id']}")).json()
-    assert ([row["id"] for row in rest["data"]], rest["has_more"]) == ([m["id"] for m in made[2::-1]], False)
-    assert texts(await listed(world, "?text=GATE%203")) == [made[3]["text"]]
-    assert texts(await listed(world, "?slot=gate%202/code")) == [made[2]["text"]]
-    assert len(await listed(world, "?kind=fact&origin=user&state=active&from=2020-01-01")) == 5
-    assert await listed(world, "?to=2020-01-01") == await listed(world, "?origin=import") == await listed(world, "?kind=plan") == []
+async def test_a_cause_stands_with_its_effect(friend: Friend) -> None:
+    """Asked why something went, the reason is there, on the line of what it is the reason of."""
+    await friend.tell("Removed Redis because cache invalidation bugs caused stale product prices")
+    assert await friend.ask("Why did Redis go?") == [
+        "- [#1 2026-05-02 user] Removed Redis because cache invalidation bugs caused stale product prices"
+    ]
 
 
-async def test_a_change_closes_and_as_of_shows_what_held(world: World) -> None:
-    """A reversal is in the ledger with both sides; what was closed is still there for those who ask for then."""
-    await world.say(SERVICES, "s", "k")
-    (before,) = await listed(world)
-    await world.say(MONOLITH, "s", "k")
-    assert [MONOLITH.rstrip(".") in t for t in texts(await listed(world))] == [True]
-    assert texts(await listed(world, "?state=superseded")) == [before["text"]]
-    assert texts(await listed(world, f"?as_of={before['recorded_at'] + 1e-6}")) == [before["text"]]
-    (change,) = await listed(world, "/reversals")
-    assert (change["before"]["id"], change["object"]) == (before["id"], "memory.reversal")
-    assert change["now"]["evidence"][0]["quote"] in MONOLITH
-    old = (await call(world, "GET", f"/{before['id']}")).json()
-    assert [m["id"] for m in old["superseded_by"]] == [change["now"]["id"]] == [m["id"] for m in old["history"]]
-    new = (await call(world, "GET", f"/{change['now']['id']}")).json()
-    assert [m["id"] for m in new["superseded"]] == [before["id"]]
-    line = await listed(world, "/timeline?topic=microservices")
-    assert [m["id"] for m in line] == [before["id"], change["now"]["id"]]
+async def test_a_cause_told_later_is_linked(friend: Friend) -> None:
+    """The reason that is given days later stands right behind what it explains, and says so."""
+    await friend.tell("We moved the launch to March.", "Lovely weather today.", "The reason we moved the launch was a failed audit.")
+    assert await friend.ask("Why did the launch move?") == [
+        "- [#1 2026-05-02 user] We moved the launch to March.",
+        "- [#5 2026-05-04 user] The reason we moved the launch was a failed audit. (reason for #1)",
+    ]
 
 
-async def test_why_and_search(world: World) -> None:
-    """Asked why, the reason comes; a search gives scores, evidence and what is known of the words it found."""
-    await world.say(REDIS, "s", "k")
-    (row,) = [m for m in await listed(world) if "Redis" in m["text"]]
-    (by_id,) = await listed(world, f"/why?id={row['id']}")
-    (by_words,) = await listed(world, "/why?q=why%20did%20we%20remove%20Redis")
-    assert by_id == by_words
-    assert "cache invalidation bugs" in json.dumps(by_id)
-    for response in (
-        await call(world, "POST", "/search", body={"query": "Redis prices", "limit": 3}),
-        await call(world, "GET", "/search?q=Redis%20prices&limit=3"),
-    ):
-        hit = response.json()["data"][0]
-        assert "Redis" in hit["text"]
-        assert hit["score"] > 0
-        assert (hit["evidence"]["session_id"], hit["evidence"]["position"]) == ("s", 1)
-        assert [m["id"] for m in hit["memories"]] == [row["id"]]
+async def test_a_sequence_comes_with_its_reason(friend: Friend) -> None:
+    """What was tried and given up is one memory: order and reason together, and nothing else is closed by it."""
+    told = await friend.tell(
+        "We use PostgreSQL 15 on RDS with read replicas in us-east-1", "Tried GraphQL in Q1, reverted in Q2 due to N+1 issues"
+    )
+    assert told["superseded"] == []
+    (line,) = [line for line in await friend.ask("What happened with GraphQL?") if "GraphQL" in line]
+    assert "Tried GraphQL in Q1, reverted in Q2 due to N+1 issues" in line
+    assert "superseded" not in line
 
 
-async def test_a_note_is_recalled_without_a_message(world: World) -> None:
-    """What is added by hand reaches the next prompt of the key; adding it again adds nothing; a key never used begins with it."""
-    made = await noted(world, "My dentist is Dr. Okonkwo.", pinned=True)
-    assert (made["origin"], made["evidence"], made["pinned"]) == ("user", [], True)
-    again = await call(world, "POST", "", body={"text": "My dentist is Dr. Okonkwo."})
-    assert (again.status_code, again.json()["id"]) == (200, made["id"])
-    await world.say("Who is my dentist?", "s", "k")
-    assert "Okonkwo" in world.model.seen
-    await world.say("Who is my dentist?", "t", "other")
-    assert "Okonkwo" not in world.model.seen
+async def test_a_reversal_is_flagged_with_its_date(friend: Friend) -> None:
+    """Asked about decisions, both positions are there, the old one marked, the new one as what holds since when."""
+    await friend.tell("We're committed to microservices", "Lovely weather today.")
+    told = await friend.tell("Merged all services back into a monolith")
+    assert [(change["rule"], change["reversal"]) for change in told["superseded"]] == [("reversal", True)]
+    assert await friend.ask("What architecture decisions did we make?") == [
+        "- [#1 2026-05-02 user] We're committed to microservices (superseded 2026-05-04: see #5)",
+        "- [#5 2026-05-04 user] Merged all services back into a monolith (current since 2026-05-04; reversal of #1)",
+    ]
 
 
-async def test_a_correction_closes_and_can_be_taken_back(world: World) -> None:
-    """The old words are closed by the new ones; pinned stays pinned; a closed memory cannot be corrected, but reopened."""
-    old = await noted(world, "The staging port is 5432.", pinned=True)
-    response = await world.client.patch(f"/v1/memory/{old['id']}", json={"text": "The staging port is 5433."})
-    new = response.json()
-    assert (response.status_code, new["text"], new["pinned"], new["slot"]) == (200, "The staging port is 5433.", True, old["slot"])
-    assert [m["id"] for m in new["superseded"]] == [old["id"]]
-    assert texts(await listed(world)) == [new["text"]]
-    error(await world.client.patch(f"/v1/memory/{old['id']}", json={"text": "x y z"}), 409, "memory_closed", "memory_id")
-    assert (await call(world, "POST", f"/{new['id']}/unpin")).json()["pinned"] is False
-    assert (await world.client.patch(f"/v1/memory/{new['id']}", json={"pinned": True})).json()["pinned"] is True
-    assert (await call(world, "POST", f"/{old['id']}/reopen")).json()["state"] == "active"
-    assert (await call(world, "POST", f"/{old['id']}/pin")).json()["pinned"] is True
+# -- what becomes of it -----------------------------------------------------------------------------------------------------
 
 
-async def test_an_export_can_be_imported_and_again(world: World) -> None:
-    """Another scope gets the same memories, states and links, of origin import; the second time nothing is added."""
-    await world.say(SERVICES, "s", "k")
-    await world.say(MONOLITH, "s", "k")
-    await noted(world, "The staging port is 5432.")
-    raw = (await call(world, "GET", "/export")).content
-    assert all(json.loads(line)["object"] == "memory" for line in raw.splitlines())
-    for expected in ((3, 0), (0, 3)):
-        response = await world.client.post("/v1/memory/import", content=raw, headers={CHANNEL: "copy"})
-        assert (response.json()["imported"], response.json()["known_already"]) == expected
-    assert (await world.client.post("/v1/memory/import", content=raw, headers={CHANNEL: "k"})).json()["imported"] == 0
-    theirs, ours = await listed(world, "?state=all", "copy"), await listed(world, "?state=all")
-    assert sorted((m["text"], m["state"]) for m in theirs) == sorted((m["text"], m["state"]) for m in ours)
-    assert {m["origin"] for m in theirs} == {"import"}
-    (change,) = await listed(world, "/reversals", "copy")
-    assert MONOLITH.rstrip(".") in change["now"]["text"]
-    error(await world.client.post("/v1/memory/import", content=b'{"id": 5}\n', headers={CHANNEL: "copy"}), 400, "invalid_import", "line 1")
-    error(await world.client.post("/v1/memory/import", content=b"", headers={CHANNEL: "copy"}), 400, "invalid_import")
+async def test_a_new_value_of_a_slot(friend: Friend) -> None:
+    """The newer value holds; the older one never comes without it."""
+    await friend.tell("My doctor is Dr. Wu.", "My doctor is now Dr. Silva.")
+    assert await friend.ask("Who is my doctor?") == [
+        "- [#1 2026-05-02 user] My doctor is Dr. Wu. (superseded 2026-05-03: see #3)",
+        "- [#3 2026-05-03 user] My doctor is now Dr. Silva. (current since 2026-05-03; supersedes #1)",
+    ]
 
 
-async def test_a_note_is_written_once_for_a_key_of_idempotency(world: World) -> None:
-    """The same request again gets the same memory and says so; another body is refused; the record keeps no word of it."""
-    once = {"Idempotency-Key": "n1"}
-    first = await call(world, "POST", "", body={"text": "The vault opens at nine."}, **once)
-    second = await call(world, "POST", "", body={"text": "The vault opens at nine."}, **once)
-    assert (first.status_code, second.status_code, second.headers[REPLAYED]) == (201, 201, "true")
-    assert first.json()["id"] == second.json()["id"]
-    error(await call(world, "POST", "", body={"text": "Other."}, **once), 409, "idempotency_key_conflict")
+async def test_what_is_to_be_forgotten(friend: Friend) -> None:
+    """A value that was taken back is in no prompt, and what was said beside it is."""
+    told = await friend.tell("My access code is 4711. My sister is called Ada.", "Please forget my access code.")
+    assert len(told["retracted"]) == 1
+    assert not any("4711" in line for line in await friend.ask("What is my access code?"))
+    assert "- [#1 2026-05-02 user] My sister is called Ada." in await friend.ask("What is my sister called?")
 
 
-async def test_j01_j06_keys_are_worlds_apart(world: World) -> None:
-    """J 1 and 6: what is saved under a key never shows under another, in a prompt, a listing, a search or by its id."""
-    keys = ["a:b", "a-b", "a/b", "a b", "ä", "ö", "tenant:alice"]
+async def test_all_of_many(friend: Friend) -> None:
+    """Asked for all, every value is there."""
+    await friend.tell("I am allergic to peanuts.", "Lovely weather today.", "I am also allergic to shellfish.")
+    lines = "\n".join(await friend.ask("List all my allergies."))
+    assert "peanuts" in lines
+    assert "shellfish" in lines
+
+
+async def test_the_same_message_again_is_no_second_memory(friend: Friend) -> None:
+    """A history that is sent again is recognised, and adds neither memory nor evidence; saying it anew adds evidence only."""
+    await friend.tell("My doctor is Dr. Wu.")
+    history = [{"role": "user", "content": "My doctor is Dr. Wu."}, {"role": "assistant", "content": "Reply 1."}]
+    response = await friend.world.say([*history, {"role": "user", "content": "Thanks!"}], "told", "k")
+    receipt = await friend.world.get("/v1/receipts/" + response.json()["hermes"]["receipt_id"])
+    assert (receipt["memory"]["added"], receipt["memory"]["merged"]) == ([], [])
+    again = await friend.tell("My doctor is Dr. Wu.", session="other")
+    assert (again["added"], len(again["merged"])) == ([], 1)
+
+
+async def test_an_edited_message_is_unsaid(friend: Friend) -> None:
+    """What an edited message stated holds no more, and what it had closed holds again."""
+    await friend.tell("My doctor is Dr. Wu.", session="first")
+    await friend.tell("My doctor is now Dr. Silva.")
+    # The reply shows that this is a history: the first message was edited into another.
+    edited = [
+        {"role": "user", "content": "Nice day."},
+        {"role": "assistant", "content": "Reply 2."},
+        {"role": "user", "content": "And you?"},
+    ]
+    await friend.world.say(edited, "told", "k")
+    lines = await friend.ask("Who is my doctor?")
+    assert "- [#1 2026-05-02 user] My doctor is Dr. Wu." in lines
+    assert not any("Silva" in line for line in lines)
+
+
+async def test_a_deleted_session_is_forgotten(friend: Friend) -> None:
+    """With a session go its memories, and with them what they did."""
+    await friend.tell("My doctor is Dr. Wu.", session="first")
+    await friend.tell("My doctor is now Dr. Silva.", session="second")
+    assert (await friend.world.client.delete("/api/sessions/second")).status_code == 200
+    lines = await friend.ask("Who is my doctor?")
+    assert "- [#1 2026-05-02 user] My doctor is Dr. Wu." in lines
+    assert not any("Silva" in line for line in lines)
+
+
+async def test_a_receipt_names_the_memories(friend: Friend) -> None:
+    """What was recalled says why, with which memories, and what the server said about it; no text is kept twice."""
+    told = await friend.tell("My doctor is Dr. Wu.", "My doctor is now Dr. Silva.")
+    (change,) = told["superseded"]
+    friend.calendar.now += 60
+    response = await friend.world.say("Who is my doctor?", "asked", "k")
+    receipt = await friend.world.get("/v1/receipts/" + response.json()["hermes"]["receipt_id"])
+    old, new = receipt["prompt"]["recalled"]
+    assert (old["memories"], new["memories"]) == ([change["id"]], [change["by"]])
+    assert old["notes"] == ["(superseded 2026-05-03: see #3)"]
+    assert old["text"] == "My doctor is Dr. Wu."
+    assert [refused["rule"] for refused in receipt["memory"]["refused"]] == ["question"]
+
+
+async def test_small_talk_makes_no_memory(friend: Friend) -> None:
+    """Greetings and thanks are refused, and the receipt says by which rule."""
+    told = await friend.tell("Good morning! Thanks a lot, you are great.")
+    assert told["added"] == []
+    assert told["refused_in_all"] >= 1
+
+
+# -- targets ------------------------------------------------------------------------------------------------------------------
+
+
+async def test_j1_a_fact_stays_under_its_key(friend: Friend) -> None:
+    """A fact saved under one key appears in the prompt of no other."""
+    await friend.tell("My doctor is Dr. Wu.", key="tenant:alice")
+    assert await friend.ask("Who is my doctor?", key="tenant:bob") == []
+    assert len(await friend.ask("Who is my doctor?", key="tenant:alice")) == 1
+
+
+async def test_j2_a_tenant_finds_nothing_of_another(friend: Friend) -> None:
+    """The same key in another tenant recalls nothing."""
+    await friend.tell("My doctor is Dr. Wu.")
+    other = await friend.world.key("other", worlds.OTHER_KEY)
+    await other.say("Who is my doctor?", "asked", "k")
+    assert "Wu" not in friend.world.model.seen
+
+
+async def test_j3_two_keys_with_the_same_first_message(friend: Friend) -> None:
+    """Without an id, equal first messages under two keys are two transcripts and two memories."""
+    one = await friend.world.say("My doctor is Dr. Wu.", None, "a")
+    two = await friend.world.say("My doctor is Dr. Wu.", None, "b")
+    ids = [r.json()["hermes"]["session_id"] for r in (one, two)]
+    assert ids[0] != ids[1]
+    changes = [await friend.world.get("/v1/receipts/" + r.json()["hermes"]["receipt_id"]) for r in (one, two)]
+    assert [len(c["memory"]["added"]) for c in changes] == [1, 1]
+
+
+async def test_j4_j5_a_repeated_request_is_learned_once(friend: Friend) -> None:
+    """The same idempotency key learns once; with another session it is another request; with another body it is refused."""
+    header = {"Idempotency-Key": "one"}
+    first = await friend.world.say("My doctor is Dr. Wu.", "s", "k", headers=header)
+    again = await friend.world.say("My doctor is Dr. Wu.", "s", "k", headers=header)
+    assert first.content == again.content
+    refused = await friend.world.chat("My doctor is Dr. No.", "s", "k", headers=header)
+    assert refused.status_code == 409
+    elsewhere = await friend.world.say("My doctor is Dr. Wu.", "t", "other", headers=header)
+    assert elsewhere.json()["hermes"]["session_id"] == "t"
+    (line,) = await friend.ask("Who is my doctor?")
+    assert "Dr. Wu" in line
+
+
+async def test_j6_keys_that_look_alike(friend: Friend) -> None:
+    """Neither signs nor scripts make two keys one memory."""
+    keys = ["a:b", "a-b", "a/b", "a b", "私", "我"]
     for number, key in enumerate(keys):
-        await world.say(f"The passphrase of the harbour is lantern{number}.", f"s{number}", key)
+        await friend.tell(f"My locker number is {number}{number}{number}.", session=f"told-{number}", key=key)
     for number, key in enumerate(keys):
-        (row,) = await listed(world, "", key)
-        assert f"lantern{number}" in row["text"]
-        hits = (await call(world, "POST", "/search", key, {"query": "What is the passphrase of the harbour?"})).json()["data"]
-        assert {w for h in hits for w in [h["text"]] if "lantern" in w} == {f"The passphrase of the harbour is lantern{number}."}
-        error(await call(world, "GET", f"/{row['id']}", keys[number - 1]), 404, "memory_not_found")
-        await world.say("What is the passphrase of the harbour?", f"t{number}", key)
-        assert [n for n in range(len(keys)) if f"lantern{n}" in world.model.seen] == [number]
+        lines = "\n".join(await friend.ask("What is my locker number?", key=key))
+        assert set(re.findall(r"\b(\d)\1\1\b", lines)) == {str(number)}
 
 
-async def test_j02_tenants_are_worlds_apart(two: tuple[World, World]) -> None:
-    """J 2: another tenant's equal key and id are others; its memories cannot be read, changed, deleted or exported."""
-    ours, theirs = two
-    row = await noted(ours, "The safe is behind the mirror.")
-    await ours.say(POSTGRES, "s", "k")
-    assert await listed(theirs) == []
-    assert (await call(theirs, "POST", "/search", body={"query": "safe mirror PostgreSQL"})).json()["data"] == []
-    assert (await call(theirs, "GET", "/export")).content == b""
-    for method, path, body in (
-        ("GET", "", None), ("PATCH", "", {"pinned": True}), ("DELETE", "", None), ("POST", "/pin", None), ("POST", "/reopen", None),
-    ):  # fmt: skip
-        error(await call(theirs, method, f"/{row['id']}{path}", None, body), 404, "memory_not_found")
-    error(await call(theirs, "POST", "/delete", body={"memory_id": row["id"]}), 404, "memory_not_found")
-    error(await call(theirs, "POST", "/delete", None, body={"session_id": "s"}, **{ID: "s"}), 404, "session_not_found")
-    assert len(await listed(ours)) == 2
+async def test_j15_a_fact_amid_a_long_message_survives_compression(tmp_path: Path) -> None:
+    """A statement in the middle of forty thousand characters is known when the session was compressed."""
+    async with worlds.running(tmp_path, context_budget=65_536, compress_at=0.5) as world:
+        log = "\n".join(f"2026-05-01 12:00:{n % 60:02d} INFO worker {n} finished batch {n * 7}" for n in range(350))
+        told = await world.say(f"Here is the log.\n{log}\nMy locker number is 4242.\n{log}", "s", "k")
+        for number in range(12):
+            told = await world.say(f"And {number} more words: " + "lorem ipsum dolor " * 120, "s", "k")
+        assert told.json()["hermes"]["session_id"] != "s", "it was compressed"
+        for session in ("s", "fresh"):
+            await world.say("What is my locker number?", session, "k")
+            assert "My locker number is 4242." in world.model.seen
 
 
-async def test_j44_a_fact_is_known_from_the_next_request_on(world: World) -> None:
-    """J 44: said once, it is in the listing when the reply has ended, and in the next prompt of any session of the key."""
-    await world.say("My cat is called Miso.", "monday", "k")
-    assert any("Miso" in t for t in texts(await listed(world)))
-    await world.say("What is my cat called?", "monday", "k")
-    assert "Miso" in world.model.seen
-    await world.say("What is my cat called?", "tuesday", "k")
-    assert "Miso" in world.model.seen
+async def test_j44_a_fact_is_known_in_the_next_turn(friend: Friend) -> None:
+    """What a turn saved is in the prompt of the next one, of the same session and of others of the key."""
+    await friend.tell("My doctor is Dr. Wu.")
+    assert len(await friend.ask("Who is my doctor?")) == 1
+    await friend.world.say("Who is my doctor?", "told", "k")
+    assert "My doctor is Dr. Wu." in friend.world.model.seen
 
 
-async def test_j46_recalled_text_is_not_sent_again(world: World) -> None:
-    """J 46: what was recalled for one turn stands in no later prompt as history, and makes no memory."""
-    await world.say("My cat is called Miso.", "monday", "k")
-    await world.say("What is my cat called?", "tuesday", "k")
-    assert world.model.seen.count("Miso") == 1
-    await world.say("Thanks. What is seven times six?", "tuesday", "k")
-    assert "mnemon-recall" not in "\n".join(str(m["content"]) for m in world.model.prompt[:-1])
-    assert len(await listed(world)) == 1
-
-
-async def test_the_scope_must_be_named(light: World) -> None:
-    """Neither header: 400 with its name. A session without a key is its own scope; one of another key is refused, an unknown not there."""
-    error(await call(light, "GET", "", None), 400, "memory_scope_required", CHANNEL)
-    error(await call(light, "POST", "", None, {"text": "x"}), 400, "memory_scope_required", CHANNEL)
-    await light.say("My cat is called Miso.", "alone")
-    await light.say("My dog is called Rex.", "bound", "k")
-    response = await call(light, "GET", "", None, **{ID: "alone"})
-    assert [("Miso" in t) for t in texts(response.json()["data"])] == [True]
-    assert response.headers[ID] == "alone"
-    error(await call(light, "GET", "", "other", **{ID: "bound"}), 409, "session_key_conflict", CHANNEL)
-    error(await call(light, "GET", "", None, **{ID: "never"}), 404, "session_not_found")
-    assert await listed(light, "", "never used") == []
-    error(await call(light, "GET", "/never", None), 404, "memory_not_found")
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "body", "param"),
-    [
-        ("GET", "?nope=1", None, "nope"),
-        ("GET", "?limit=0", None, "limit"),
-        ("GET", "?state=open", None, "state"),
-        ("GET", "?kind=joke", None, "kind"),
-        ("GET", "?from=yesterday", None, "from"),
-        ("GET", "?as_of=x", None, "as_of"),
-        ("GET", "/search", None, "q"),
-        ("GET", "/search?q=a&limit=1000", None, "limit"),
-        ("POST", "/search", {"query": 5}, "query"),
-        ("POST", "/search", {"query": "a", "limit": "3"}, "limit"),
-        ("GET", "/timeline", None, "slot"),
-        ("GET", "/timeline?slot=a/b&topic=c", None, "slot"),
-        ("GET", "/why", None, "id"),
-        ("GET", "/reversals?after=x", None, "after"),
-        ("POST", "", {}, "text"),
-        ("POST", "", {"text": "  "}, "text"),
-        ("POST", "", {"text": "a", "kind": "joke"}, "kind"),
-        ("POST", "", {"text": "a", "slot": "a"}, "slot"),
-        ("POST", "", {"text": "a", "pinned": 1}, "pinned"),
-        ("POST", "", {"text": "a", "nope": 1}, "nope"),
-        ("POST", "/delete", {}, "memory_id"),
-        ("POST", "/delete", {"scope": True, "memory_id": "m"}, "scope"),
-        ("POST", "/delete", {"scope": False}, "scope"),
-        ("POST", "/delete", {"position": 1}, "session_id"),
-        ("POST", "/delete", {"session_id": "s", "position": "1"}, "position"),
-        ("POST", "/delete", {"session_id": "s", "to_position": 2}, "to_position"),
-        ("POST", "/delete", {"from": 5, "to": 4}, "to"),
-        ("POST", "/delete", {"scope": True, "preview": "yes"}, "preview"),
-    ],
-)
-async def test_what_is_wrong_is_named(light: World, method: str, path: str, body: Any, param: str) -> None:
-    """Unknown or wrong parameters and fields are refused with their name."""
-    error(await call(light, method, path, "k", body), 400, param=param)
-
-
-async def test_a_receipt_tells_what_memory_did(world: World) -> None:
-    """A receipt has the recalled memories with score and evidence, what was left out, tokens of each block, and the memory diff."""
-    first = await world.say(SERVICES, "s", "k")
-    added = (await world.get(f"/v1/receipts/{first.headers[RECEIPT]}"))["memory"]["added"]
-    assert [a["text"] in SERVICES for a in added] == [True]
-    second = await world.say(f"{MONOLITH} What do you think?", "t", "k")
-    receipt = await world.get(f"/v1/receipts/{second.headers[RECEIPT]}")
-    assert [s["id"] for s in receipt["memory"]["superseded"]] == [added[0]["id"]]
-    assert {"id", "by", "rule", "reversal"} == set(receipt["memory"]["superseded"][0])
-    assert [r["text"] for r in receipt["memory"]["refused"]] == ["What do you think?"]
-    third = await world.say("Are we still committed to microservices?", "u", "k")
-    receipt = await world.get(f"/v1/receipts/{third.headers[RECEIPT]}")
-    (line,) = [r for r in receipt["prompt"]["recalled"] if added[0]["id"] in r["memories"]]
-    assert line["text"] in SERVICES
-    assert line["evidence"]["session_id"] == "s"
-    assert {b["name"] for b in receipt["prompt"]["blocks"]} == {"system", "tools", "state", "history", "recall", "new"}
-    assert isinstance(receipt["prompt"]["left_out"], list)
+async def test_j46_recalled_text_is_not_sent_again(friend: Friend) -> None:
+    """The recalled lines of one turn are in no later prompt, nor learned from if a client sends them back."""
+    await friend.tell("My doctor is Dr. Wu.")
+    await friend.world.say("Who is my doctor?", "asked", "k")
+    block = friend.world.model.prompt[-1]["content"]
+    assert "<mnemon-recall" in block
+    await friend.world.say("Lovely weather today.", "asked", "k")
+    assert "<mnemon-recall" not in friend.world.model.seen
+    back = await friend.tell(block, session="elsewhere", key="another")
+    assert (back["added"], back["merged"]) == ([], [])

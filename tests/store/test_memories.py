@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mnemon.core import errors
-from mnemon.store.memories import EVER, Call, Filter, Link, Memories, slot_of
+from mnemon.store.memories import EVER, JUST_SAID, NEWEST, Call, Filter, Link, Memories, slot_of
 from tests.store.ledgers import Ledger, everything, memory
 from tests.store.steps import Store, Talk, unique
 
@@ -239,8 +239,8 @@ async def test_what_a_new_statement_may_be_about(store: Store, mem: str) -> None
 
         assert near(slots=["we/host"]) == {("we/host", "slot")}
         assert near(terms=["redis", "cache"]) == {("redis", "two"), ("cache", "two"), ("cache", "one")}
-        assert near(lineage=here.lineage, recent=2) == {("", "1"), ("", "2")}
-        assert near(newest=1) == {("", "2"), ("", "plan")}
+        assert near(lineage=here.lineage, recent=2) == {(JUST_SAID, "1"), (JUST_SAID, "2")}
+        assert near(newest=1) == {(NEWEST, "2"), (NEWEST, "plan")}
         assert near(slots=[""]) == set()
         found = [m.id.removeprefix(f"{mem}-") for m in here.memories.sharing(["redis", "cache"], limit=9)]
         assert found == ["two", "one"]

@@ -19,7 +19,7 @@ TOPIC = 100
 
 SAME = (
     "id", "text", "kind", "slot", "subject", "attribute", "single", "negated", "origin", "rule", "version", "valid_from", "valid_to",
-    "recorded_at", "closed_at", "closed_by", "closed_rule", "pinned", "state",
+    "recorded_at", "closed_at", "closed_by", "closed_rule", "pinned", "state", "number",
 )  # fmt: skip
 
 

@@ -15,11 +15,11 @@ from mnemon.core import ids
 from mnemon.core.records import Json
 from mnemon.memory.statements import Candidate, Distilled, Origin, Refusal, Statement, Verdict, When
 from mnemon.store.base import Tx
-from mnemon.store.memories import Details, Evidence, Link, Memories, Relation, Remembered, slot_of
+from mnemon.store.memories import JUST_SAID, NEWEST, Details, Evidence, Link, Memories, Relation, Remembered, slot_of
 
 SHARING = 8
 RECENT = 8
-NEWEST = 60
+MOST_NEWEST = 60
 CHANGES = ("update", "correction", "reversal")
 REFUSALS_TOLD = 20
 OWN_WORDS = ("text", "kind", "rule", "subject", "attribute", "single", "negated")
@@ -72,9 +72,10 @@ def learn(tx: Tx, turn: Turn, judge: Judge) -> Json:
     candidates = [(s, c) for s in turn.said for c in s.distilled.candidates]
     if candidates:
         memories = Memories(tx, turn.tenant, turn.scope)
-        known = {s.id: s for s in related(memories, turn, [c for _, c in candidates])}
-        for said, candidate in candidates:
-            verdict = judge(candidate, said_at=turn.at, origin=said.origin, known=tuple(known.values()))
+        near, known = related(memories, turn, [c for _, c in candidates])
+        for (said, candidate), about in zip(candidates, near, strict=True):
+            weighed = [known[name] for name in (*about, *(m.id for m in changes.added)) if name in known]
+            verdict = judge(candidate, said_at=turn.at, origin=said.origin, known=weighed)
             if verdict.outcome == "refused":
                 refused.append((said.position, Refusal(text=candidate.text, start=candidate.start, end=candidate.end, rule=verdict.rule)))
             apply(changes, known, turn=turn, said=said, candidate=candidate, verdict=verdict)
@@ -85,22 +86,28 @@ def learn(tx: Tx, turn: Turn, judge: Judge) -> Json:
     return account
 
 
-def related(memories: Memories, turn: Turn, candidates: Sequence[Candidate]) -> list[Statement]:
-    """The open statements that these candidates may be about: of the slots they fill anew, or with the most words of theirs."""
+def related(memories: Memories, turn: Turn, candidates: Sequence[Candidate]) -> tuple[list[list[str]], dict[str, Statement]]:
+    """The open statements that each candidate may be about, oldest first, and all of them by name.
+
+    Those of the slot it fills and those with the most words of its own; if it speaks of what was said, also what was said just before.
+    """
     slots = dict.fromkeys(slot_of(c.subject, c.attribute) for c in candidates if c.single or c.negated)
     terms = dict.fromkeys(term for c in candidates for term in c.terms)
     # A change may be told in words of its own: services that were merged are the microservices of before.
-    newest = NEWEST if any(c.cue in CHANGES for c in candidates) else 0
-    near = memories.near(slots=[s for s in slots if s], terms=terms, lineage=turn.lineage, recent=RECENT, newest=newest)
-    by_term: dict[str, list[str]] = {}
-    chosen = dict.fromkeys(i for why, i in near if why not in terms)
-    for why, name in near:
-        if why in terms:
-            by_term.setdefault(why, []).append(name)
+    newest = MOST_NEWEST if any(c.cue in CHANGES for c in candidates) else 0
+    found: dict[str, list[str]] = {}
+    for why, name in memories.near(slots=[s for s in slots if s], terms=terms, lineage=turn.lineage, recent=RECENT, newest=newest):
+        found.setdefault(why, []).append(name)
+    chosen = []
     for candidate in candidates:
-        shared = Counter(name for term in candidate.terms for name in by_term.get(term, ()))
-        chosen |= dict.fromkeys(name for name, _ in shared.most_common(SHARING))
-    return [statement(m) for m in memories.some(chosen) if m.state == "active"] if chosen else []
+        shared = Counter(name for term in candidate.terms for name in found.get(term, ()))
+        whys = [slot_of(candidate.subject, candidate.attribute)]
+        whys += [JUST_SAID] if candidate.cue != "none" or candidate.effect else []
+        whys += [NEWEST] if candidate.cue in CHANGES else []
+        chosen.append({*(name for why in whys for name in found.get(why, ())), *(name for name, _ in shared.most_common(SHARING))})
+    rows = memories.some(set().union(*chosen)) if any(chosen) else []
+    known = {m.id: statement(m) for m in rows if m.state == "active"}
+    return [[name for name in known if name in about] for about in chosen], known
 
 
 def apply(changes: Changes, known: dict[str, Statement], *, turn: Turn, said: Said, candidate: Candidate, verdict: Verdict) -> None:

@@ -40,7 +40,7 @@ class Notes:
     def add(self, note: Note, *, at: float) -> tuple[str, bool]:
         """Remember; the memory, and whether it is new: what is known already is not written twice. It closes what it takes the place of."""
         candidate = self._candidate(note, at)
-        known = {s.id: s for s in ledger.related(self.memories, replace(self.turn, at=at), [candidate])}
+        _, known = ledger.related(self.memories, replace(self.turn, at=at), [candidate])
         verdict = self.language.judge(candidate, said_at=at, origin="user", known=tuple(known.values()))
         same = verdict.into if verdict.outcome == "merged" else next((s.id for s in known.values() if s.candidate.text == note.text), None)
         if same in known:
@@ -98,7 +98,7 @@ class Notes:
         names = {m.id: m.id if m.id in here else imported(str(self.memories.key["scope"]), m.id) for m in rows}
         known = here | {m.id for m in self.memories.some(names.values())}
         new = {names[m.id]: m for m in rows if names[m.id] not in known}
-        self.memories.add([renamed(m, names) for m in new.values()])
+        self.memories.add([renamed(m, names) for m in sorted(new.values(), key=lambda m: (m.recorded_at, m.number))])
         both = [k for k in links if k.source in names and k.target in names]
         fresh = [replace(k, source=names[k.source], target=names[k.target]) for k in both]
         self.memories.link(k for k in fresh if k.source in new or k.target in new)

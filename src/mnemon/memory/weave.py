@@ -56,6 +56,7 @@ class Spot(NamedTuple):
     memory: str
     start: int
     end: int
+    number: int = 0
 
 
 def woven(passages: Sequence[Recalled], known: Known, wish: Wish, *, lineage: int, live: int) -> list[Recalled]:
@@ -85,9 +86,14 @@ class Weave:
                 self.by_memory.setdefault(spot.memory, []).append((session_id, position, spot))
         self.heads = set(known.closings.values()) - known.closings.keys()
         self.links: dict[str, dict[str, Link]] = {}
-        for link in known.links:
+        for link in sorted(known.links, key=self.told):
             for side in (link.source, link.target):
                 self.links.setdefault(side, {})[f"{link.source} {link.kind} {link.target}"] = link
+
+    def told(self, link: Link) -> tuple[float, int, int]:
+        """Orders links as they were made."""
+        source, target = (self.known.memories.get(side) for side in (link.source, link.target))
+        return link.at, source.number if source else 0, target.number if target else 0
 
     # -- which lines ----------------------------------------------------------------------------------------------------
 
@@ -276,10 +282,10 @@ def spots_of(known: Known) -> dict[tuple[str, int], list[Spot]]:
     found: dict[tuple[str, int], set[Spot]] = {}
     for c in known.called:
         if c.why == "words":
-            found.setdefault((c.session_id, c.position), set()).add(Spot(c.id, c.start, c.start + c.length))
+            found.setdefault((c.session_id, c.position), set()).add(Spot(c.id, c.start, c.start + c.length, c.number))
     for memory, e in known.evidence.items():
-        found.setdefault((e.session_id, e.position), set()).add(Spot(memory, e.start, e.start + e.length))
-    return {message: sorted(spots, key=lambda s: (s.start, s.end, s.memory)) for message, spots in found.items()}
+        found.setdefault((e.session_id, e.position), set()).add(Spot(memory, e.start, e.start + e.length, known.memories[memory].number))
+    return {message: sorted(spots, key=lambda s: (s.start, s.end, s.number)) for message, spots in found.items()}
 
 
 def without(passage: Recalled, stretches: Sequence[tuple[int, int]]) -> list[Recalled]:

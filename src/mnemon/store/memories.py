@@ -8,7 +8,7 @@ edited, copied or moved stands in `removals`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import msgspec
@@ -22,6 +22,7 @@ Relation = Literal["cause", "supersedes", "reverses"]
 BY_HAND = 0
 """The version of the distiller for what no distiller made: it stays though no message speaks for it."""
 EVER = 1e18
+JUST_SAID, NEWEST = "<", "*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +66,8 @@ class Details:
 class Remembered:
     """A memory. It holds from `valid_from` until `valid_to`; the ledger knew it from `recorded_at` and held it true until `closed_at`.
 
-    `happened` is (start, end, grain). `state` is active, superseded or retracted.
+    `happened` is (start, end, grain). `state` is active, superseded or retracted. `number` orders what was recorded at the same time; the
+    ledger gives it.
     """
 
     id: str
@@ -88,6 +90,7 @@ class Remembered:
     closed_rule: str | None = None
     pinned: bool = False
     state: str = "active"
+    number: int = field(default=0, compare=False)
 
     @property
     def slot(self) -> str:
@@ -139,6 +142,7 @@ class Called:
 
     why: str
     id: str
+    number: int = 0
     session_id: str = ""
     position: int = 0
     start: int = 0
@@ -160,11 +164,21 @@ class Memories:
         """Write new memories; their evidence follows with `support`."""
         if not memories:
             return
-        self.tx.many("memories_add", [{**self.key, **columns(m)} for m in memories])
-        terms = [{**self.key, "term": clean(term), "memory": m.id} for m in memories for term in dict.fromkeys(m.details.terms)]
+        base = self.reserve(len(memories))
+        numbered = [replace(m, number=base + n) for n, m in enumerate(memories, 1)]
+        self.tx.many("memories_add", [{**self.key, **columns(m)} for m in numbered])
+        terms = [
+            {**self.key, "term": clean(term), "memory": m.id, "number": m.number}
+            for m in numbered
+            for term in dict.fromkeys(m.details.terms)
+        ]
         if terms:
             self.tx.many("memory_terms_add", terms)
-        self.tx.run("scopes_remember", **self.key, more=len(memories))
+
+    def reserve(self, more: int) -> int:
+        """Take the next numbers; the last one that was taken before."""
+        row = self.tx.one("scopes_remember", **self.key, more=more)
+        return int(row["memories"]) - more if row else 0
 
     def support(self, evidence: Iterable[tuple[str, Evidence]]) -> None:
         """Say where memories were said, as (memory, evidence); what is known already is not written twice."""
@@ -280,14 +294,14 @@ class Memories:
     def near(
         self, *, slots: Iterable[str], terms: Iterable[str], lineage: int = 0, recent: int = 0, newest: int = 0
     ) -> list[tuple[str, str]]:
-        """What a new statement may be about, as (why, memory): of which slot or with which telling term.
+        """What a new statement may be about, as (why, memory), newest first: of which slot or with which telling term.
 
-        With an empty why the `recent` last ones of its conversation, and the `newest` of the scope and of the decisions in it. Those found
-        by term or conversation may be closed.
+        With `JUST_SAID` the `recent` last ones of its conversation, with `NEWEST` the `newest` of the scope and of the decisions in it.
+        Those found by term or conversation may be closed.
         """
         lists = {"slots": as_json(slots), "terms": as_json(clean(t) for t in terms)}
         rows = self.tx.all("memories_near", **self.key, **lists, lineage=lineage, recent=recent, newest=newest)
-        return [(row["why"], row["id"]) for row in rows]
+        return [(row["why"], row["id"]) for row in sorted(rows, key=lambda row: -row["number"])]
 
     def _found(self, statement: str, **params: Any) -> list[Remembered]:
         return [remembered(row) for row in self.tx.all(statement, **self.key, **params)]
@@ -300,7 +314,7 @@ def slot_of(subject: str, attribute: str) -> str:
 
 def columns(memory: Remembered) -> dict[str, Any]:
     start, end, grain = memory.happened or (None, None, None)
-    same = ("id", "kind", "origin", "rule", "version", "single", "negated", "pinned", "state")
+    same = ("id", "number", "kind", "origin", "rule", "version", "single", "negated", "pinned", "state")
     times = ("valid_from", "valid_to", "recorded_at", "closed_at", "closed_by", "closed_rule")
     return {
         **{name: getattr(memory, name) for name in (*same, *times)},
@@ -316,7 +330,7 @@ def columns(memory: Remembered) -> dict[str, Any]:
 
 
 def remembered(row: Row) -> Remembered:
-    same = ("id", "text", "kind", "origin", "rule", "version", "subject", "attribute", "state")
+    same = ("id", "number", "text", "kind", "origin", "rule", "version", "subject", "attribute", "state")
     times = ("valid_from", "valid_to", "recorded_at", "closed_at", "closed_by", "closed_rule")
     return Remembered(
         **{name: row[name] for name in (*same, *times)},

@@ -98,13 +98,13 @@ class Removals:
 
     def move(self, to: int) -> None:
         """All memories become another scope's. Where both scopes fill a single-valued slot, the newer value closes the older."""
-        moved = int(self.tx.run("memories_move", **self.key, to=to))
-        if not moved:
+        target = Memories(self.tx, str(self.key["tenant"]), to)
+        ever = self.memories.reserve(0)  # numbers that were given here: as many are taken there
+        if not ever:
             return
-        self.tx.run("memory_terms_move", **self.key, to=to)
-        tenant = str(self.key["tenant"])
-        self.tx.run("scopes_remember", tenant=tenant, scope=to, more=moved)
-        target = Memories(self.tx, tenant, to)
+        base = target.reserve(ever)
+        self.tx.run("memories_move", **self.key, to=to, base=base)
+        self.tx.run("memory_terms_move", **self.key, to=to, base=base)
         rows = [remembered(row) for row in self.tx.all("memories_doubled", **target.key, single=True)]
         for _, group in groupby(rows, key=lambda m: m.slot):
             settle(target, list(group))

@@ -1,4 +1,4 @@
-"""Reads the corpus beside it and says which of its expectations are met. `python -m tests.unit.distil.corpus` prints the figures and every miss."""
+"""Reads the corpus beside it and says what of it is met; `python -m tests.unit.distil.corpus` prints the figures and every miss."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ class Case:
 
 
 def load(name: str) -> list[Case]:
+    """The cases of a file."""
     lines = [line for line in (HERE / name).read_text().splitlines() if line and not line.startswith(("#", "=="))]
     parted = [line.rpartition(" => ") for line in lines]
     return [Case(tuple(said.split(" || ")), tuple(e.strip() for e in expected.split(";"))) for said, _, expected in parted]
 
 
 def heard(text: str, at: float = SAID) -> Distilled:
+    """What the distiller makes of what a user says."""
     return distil(text, origin="user", said_at=at, timezone="UTC")
 
 
@@ -46,6 +48,7 @@ def unmet(case: Case) -> list[str]:
 
 
 def met(c: Candidate, expectation: str) -> bool:
+    """Whether a candidate meets one expectation."""
     name, _, wanted = expectation.partition("=")
     if name == "when":
         if c.happened is None:
@@ -70,6 +73,7 @@ def bystanders() -> list[Statement]:
 
 
 def statement(name: str, candidate: Candidate, at: float) -> Statement:
+    """A candidate as it stands in the ledger."""
     return Statement(id=name, candidate=candidate, origin="user", said_at=at)
 
 
@@ -98,7 +102,7 @@ def verdict(case: Case, among: list[Statement]) -> tuple[str, list[Verdict]]:
 
 
 def same(one: Candidate, two: Candidate) -> bool:
-    """Would the corpus contradict itself: does a bystander speak of what the pair speaks of?"""
+    """Whether a bystander speaks of what the pair speaks of."""
     return bool(set(one.terms) & set(two.terms)) or (one.subject, one.attribute) == (two.subject, two.attribute)
 
 
@@ -132,6 +136,7 @@ class Figures:
 
 
 def measure_sentences(name: str) -> Figures:
+    """`decision` is about keeping: kept what was to be kept, and nothing else."""
     keep, misses = Score(), []
     cases = load(name)
     for case in cases:
@@ -158,6 +163,7 @@ def measure_pairs(name: str) -> Figures:
 
 
 def main(names: list[str]) -> None:
+    """Print the figures of these files."""
     for name in names:
         figures = measure_pairs(name) if "pairs" in name else measure_sentences(name)
         sys.stdout.write(

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 
 HINTS = frozenset(
-    "because since due owing thanks account as so why reason reasons turned hence therefore thus cause caused causes led leads forced made makes"
+    "because since due owing thanks account as so why reason reasons turned hence therefore thus cause caused causes led leads"
+    " forced made makes"
     " about regarding concerning wondered wonder asked result resulted fear on".split()
 )
 # effect, then cause
@@ -31,7 +32,7 @@ FORWARD = re.compile(
     r"(?:,|;|\s+[–—-])\s*(?:and\s+)?(?:so(?!\s+(?:that|far|much|many|on|keep|please)\b)|which\s+is\s+why|(?:that|this)(?:['’]s|\s+is|\s+was)\s+why|hence|therefore|thus|which\s+(?:made|forced|led)\s+(?:us|me)\s+to)\s+"
     r"|\s+(?:caused|led\s+to|forced\s+us\s+to|made\s+us|resulted\s+in)\s+",
 )
-# "The reason we left: …", "Why we left: …", "About leaving the choir: …"
+# A reason told later names its effect first: the reason we left is this, why we left, about leaving the choir
 NAMED = re.compile(
     r"(?:(?:the|my|our)\s+(?:main\s+|real\s+)?reason\s+(?:why\s+|that\s+|for\s+)?(?P<of>[^:,;]{3,120}?)(?:\s*:\s*|\s+(?:is|was)\s+(?:that\s+)?)"
     r"|(?:forgot\s+to\s+(?:say|mention)\s+)?why\s+(?P<why>(?!do|does|did|is|are|was|were|would|should|can|not)[^:?]{3,120}?)\s*:\s*"

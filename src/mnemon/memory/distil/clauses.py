@@ -116,6 +116,9 @@ def command(found: Sequence[Word]) -> Clause | None:
 
 def _simple(subject: tuple[Word, ...], word: Word, *, rest: tuple[Word, ...], negated: bool) -> Clause:
     verb = lexicon.VERBS.get(word.low)
+    done = lexicon.VERBS.get(rest[0].low) if rest else None
+    if verb and verb.lemma == "get" and done and "participle" in done.forms and "base" not in done.forms:  # "got pushed back"
+        return Clause(subject=subject, verb=done.lemma, rest=rest[1:], past="past" in verb.forms, passive=True, negated=negated)
     past = ("past" in verb.forms and "base" not in verb.forms) if verb else word.low.endswith("ed")
     return Clause(subject=subject, verb=verb.lemma if verb else word.low, rest=rest, past=past, negated=negated)
 
@@ -139,7 +142,9 @@ def _compound(
         return base._replace(verb=verb.lemma, past=True)
     if verb and not be and not perfect and "base" in forms:
         return base._replace(verb=verb.lemma)
-    if main and verb is None and ((be and main.low.endswith("ing") and len(main.low) > 5) or (perfect and main.low.endswith("ed"))):  # in no list
+    if (
+        main and verb is None and ((be and main.low.endswith("ing") and len(main.low) > 5) or (perfect and main.low.endswith("ed")))
+    ):  # in no list
         return base._replace(verb=main.low, going=be, past=past or not be)
     if be or perfect:
         return base._replace(verb="be" if be else "have", rest=rest)
@@ -164,7 +169,7 @@ def segments(found: Sequence[Word]) -> list[list[Word]]:
 
 
 def begins_clause(found: Sequence[Word], i: int) -> bool:
-    """Does the "and" at this place begin another clause, not another thing?"""
+    """Whether the "and" at this place begins another clause, not another thing."""
     following = found[i + 1 : i + 7]
     if not following:
         return True
@@ -207,9 +212,9 @@ def verb_at(found: Sequence[Word]) -> int | None:
         if word.low in lexicon.AUXILIARIES:
             if i and found[i - 1].low not in lexicon.PREPOSITIONS and found[i - 1].low not in ("the", "a", "my", "our"):
                 return i
-        elif word.low in lexicon.VERBS and _finite(found, i):
-            return i
-        elif i and _before(found, i) in lexicon.FIRST_PERSON and word.low not in lexicon.ADVERBS and word.low.isalpha():
+        elif (word.low in lexicon.VERBS and _finite(found, i)) or (
+            i and _before(found, i) in lexicon.FIRST_PERSON and word.low not in lexicon.ADVERBS and word.low.isalpha()
+        ):
             return i
     return _unlisted(found)
 
@@ -223,14 +228,13 @@ def _before(found: Sequence[Word], i: int) -> str:
 
 
 def _finite(found: Sequence[Word], i: int) -> bool:
-    """Can this form be the verb of the clause, next to what stands before and after it?"""
+    """Whether this form can be the verb of the clause, next to what stands before and after it."""
     forms = lexicon.VERBS[found[i].low].forms
     if i == 0:
         return "past" in forms and len(found) > 1 and not found[1].low.startswith("of")
     before = _before(found, i)
     if (
-        before in lexicon.DETERMINERS
-        and before not in ("this", "that", "these", "those", "all", "both")
+        (before in lexicon.DETERMINERS and before not in ("this", "that", "these", "those", "all", "both"))
         or before in lexicon.PREPOSITIONS
         or before == "to"
     ):

@@ -26,7 +26,14 @@ def distil(text: str, *, origin: Origin, said_at: float, timezone: str = "UTC") 
     refused: list[Refusal] = []
     for count, piece in enumerate(sentences.pieces(text)):
         if count == MOST_PIECES:
-            refused.append(Refusal(text=text[piece.start : piece.start + sentences.LONGEST], start=piece.start, end=min(len(text), piece.start + sentences.LONGEST), rule="too_much"))
+            refused.append(
+                Refusal(
+                    text=text[piece.start : piece.start + sentences.LONGEST],
+                    start=piece.start,
+                    end=min(len(text), piece.start + sentences.LONGEST),
+                    rule="too_much",
+                )
+            )
             break
         rule = piece.rule or ("too_much" if len(candidates) >= MOST else "")
         found: list[Candidate] = []

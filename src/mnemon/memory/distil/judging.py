@@ -126,14 +126,13 @@ def _topic(candidate: Candidate, known: Sequence[Statement]) -> Statement | None
     counts = Counter(t for s in known for t in set(s.candidate.terms))
     found = [m for s in known if (m := _match(candidate, s, counts)) is not None]
     found.sort(key=lambda m: (-m.score, -m.statement.said_at))
-    if not found or (len(found) > 1 and found[0].score - found[1].score < 0.2 and not _same_matter(found[0], found[1])):
+    if not found or (
+        len(found) > 1
+        and found[0].score - found[1].score < 0.2
+        and not _same_slot(found[0].statement.candidate, found[1].statement.candidate)
+    ):
         return None
     return found[0].statement
-
-
-def _same_matter(one: Match, two: Match) -> bool:
-    a, b = one.statement.candidate, two.statement.candidate
-    return bool(a.subject) and (a.subject, a.attribute) == (b.subject, b.attribute)
 
 
 def _match(candidate: Candidate, statement: Statement, counts: Counter[str]) -> Match | None:
@@ -144,17 +143,25 @@ def _match(candidate: Candidate, statement: Statement, counts: Counter[str]) -> 
     named = _names_old(candidate, old)
     if not (telling or kin or named) or (candidate.about and not named) or not _compatible(candidate, old):
         return None
-    link = Link(telling=telling, kin=kin, named=named, alike=_alike(candidate, old) and _of_the_thing(candidate, old, telling), same=_same_slot(candidate, old))
+    link = Link(
+        telling=telling,
+        kin=kin,
+        named=named,
+        alike=_alike(candidate, old) and _of_the_thing(candidate, old, telling),
+        same=_same_slot(candidate, old),
+    )
     fits = {"correction": _corrects, "update": _updates, "reversal": _reverses}[candidate.cue]
     if not fits(candidate, old, link):
         return None
     score = sum(1.0 if counts[t] <= COMMON else 0.5 for t in telling) + 2.0 * named + bool(kin) + 0.5 * link.alike + link.same
-    return Match(statement, score + 0.5 * (candidate.attribute == old.attribute) + 0.3 * (candidate.cue == "reversal" and old.kind in POSITIONS))
+    return Match(
+        statement, score + 0.5 * (candidate.attribute == old.attribute) + 0.3 * (candidate.cue == "reversal" and old.kind in POSITIONS)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """What two statements have in common: telling words, a noun that both have a value of, the old value by name, the kind of value, the slot."""
+    """What two statements share: telling words, a noun that both have a value of, the old value by name, the kind of value, the slot."""
 
     telling: set[str]
     kin: str
@@ -179,7 +186,10 @@ def _updates(candidate: Candidate, old: Candidate, link: Link) -> bool:
         return True
     if link.kin and (link.telling - {link.kin} or candidate.attribute == old.attribute):
         return True
-    where = candidate.subject == old.subject not in ("", phrases.USER) and candidate.attribute.rpartition(" ")[2] == old.attribute.rpartition(" ")[2]
+    where = (
+        candidate.subject == old.subject not in ("", phrases.USER)
+        and candidate.attribute.rpartition(" ")[2] == old.attribute.rpartition(" ")[2]
+    )
     return where or (len(link.telling) > 1 and all(any(phrases.shape(v) == "name" for v in c.values) for c in (candidate, old)))
 
 
@@ -195,7 +205,8 @@ def _reverses(candidate: Candidate, old: Candidate, link: Link) -> bool:
 
 def _same_slot(one: Candidate, two: Candidate) -> bool:
     """The same slot of a thing; what people do themselves ("I play") is no slot that only one thing fills."""
-    return one.subject not in ("", phrases.USER) and (one.subject, one.attribute) == (two.subject, two.attribute)
+    thing = one.subject not in ("", phrases.USER) or one.attribute.endswith(" when")
+    return thing and bool(one.subject) and (one.subject, one.attribute) == (two.subject, two.attribute)
 
 
 def _tells(term: str) -> bool:
@@ -204,18 +215,18 @@ def _tells(term: str) -> bool:
 
 
 def _names_old(candidate: Candidate, old: Candidate) -> bool:
-    """Does it name what the older one says: "not 5432", "instead of the refund"?"""
-    about = [w for w in words.words(candidate.about)]
+    """Whether it names what the older one says: "not 5432", "instead of the refund"."""
+    about = words.words(candidate.about)
     return bool(about) and all(_has(w, words.words(old.text)) for w in about)
 
 
 def _alike(one: Candidate, two: Candidate) -> bool:
-    """Are their values of one kind that can be measured: two days, two versions, two numbers?"""
+    """Whether their values are of one kind that can be measured: two days, two versions, two numbers."""
     return bool({phrases.shape(v) for v in one.values} & {phrases.shape(v) for v in two.values} & set(MEASURES))
 
 
 def _of_the_thing(one: Candidate, two: Candidate, telling: set[str]) -> bool:
-    """Is one of the shared words what either of them speaks of, not only something that both mention?"""
+    """Whether one of the shared words is what either of them speaks of, not only something that both mention."""
     things = [*_thing(one), *_thing(two), *words.normal(one.attribute), *words.normal(two.attribute)]
     return not things or not telling or any(_has(t, things) for t in telling)
 
@@ -247,7 +258,7 @@ def _within(thing: set[str], other: Candidate) -> bool:
 
 
 def _has(term: str, terms: Iterable[str]) -> bool:
-    """Is the word there, or one that it is a part of: deliver and delivery, service and microservice?"""
+    """Whether the word is there, or one that it is a part of: deliver and delivery, service and microservice."""
     if term in terms:
         return True
     if len(term) < 5 or not term.isalpha():
@@ -295,7 +306,7 @@ def _explained(candidate: Candidate, known: Sequence[Statement]) -> list[Stateme
 
 
 def _late(candidate: Candidate) -> bool:
-    """Is what it explains not told in it, only named: "the reason we left: …"?"""
+    """Whether what it explains is not told in it, only named: "the reason we left: …"."""
     return (
         candidate.effect in candidate.text
         and candidate.text.find(candidate.effect) < candidate.text.find(candidate.cause)

@@ -28,7 +28,8 @@ REGULAR = (
     " suffer suit support switch talk target taste tend terminate test tour track trade train transfer travel treat trust try turn upgrade"
     " use visit volunteer vote wait walk want water weigh welcome work worry yield reschedule resume stall break clash swell host migrate"
     " rehearse supply house teach coach chair supervise captain head direct drive bank graze milk brew bake roast cater graduate enrol"
-    " enroll subscribe commute meditate refinance sow plough lend borrow owe crash leak melt burn divorce adore object ditch caves"
+    " enroll subscribe commute meditate refinance sow plough lend borrow owe crash leak melt burn divorce adore object ditch slip"
+    " shift push climb swap shrink convert succeed delay reconsider shelve"
 ).split()
 
 IRREGULAR = """
@@ -50,13 +51,15 @@ do does did done doing
 drink - drank drunk drinking
 drive - drove driven driving
 eat - ate eaten eating
-fall - fell fallen falling
 feed - fed fed feeding
 feel - felt felt feeling
 find - found found finding
 fly - flew flown flying
 forget - forgot forgotten forgetting
 get - got got,gotten getting
+fall - fell fallen falling
+rise - rose risen rising
+shrink - shrank shrunk shrinking
 give - gave given giving
 go goes went gone going
 grow - grew grown growing
@@ -182,7 +185,8 @@ NEGATIONS = frozenset(
 )
 ADVERBS = frozenset(
     "also always never not still now currently just already recently finally only really usually mostly normally often sometimes once again"
-    " even ever actually definitely basically officially permanently temporarily longer no both all have been being got since then therefore"
+    " even ever actually definitely basically officially permanently temporarily longer no both all have been being got since"
+    " then therefore"
     " today yesterday definitively simply soon later rather gradually eventually both mainly".split()
 )
 FIRST_PERSON = frozenset("i we".split())
@@ -235,11 +239,12 @@ ONE = frozenset(
     " dosage frequency percentage share ratio id identifier reference key token slot seat room floor date day time start end duration term"
     " expiry husband wife spouse fiance fiancee hometown home birthplace nationality type title rank level balance total sum average"
     " threshold timeout interval format standard default goal target quorum discount plate pulse mileage speed volume contract lead"
-    " organiser organizer receptionist supervisor treasurer secretary accountant lawyer dentist doctor gp vet midwife editor-in-chief".split()
+    " organiser organizer receptionist supervisor treasurer secretary accountant lawyer dentist doctor gp vet midwife".split()
 )
 # Nouns of which people have several, so that a second one does not take the first one's place.
 MANY = frozenset(
-    "brother sister sibling friend colleague neighbour neighbor child son daughter kid cousin aunt uncle nephew niece grandchild twin pet dog"
+    "brother sister sibling friend colleague neighbour neighbor child son daughter kid cousin aunt uncle nephew niece grandchild"
+    " twin pet dog"
     " cat horse client customer allergy language hobby hobbies interest skill favourite favorite project member guest pupil student patient"
     " participant committer contributor teammate classmate roommate flatmate ingredient tool book song film movie game tip example option"
     " goal problem issue thing point question idea trick catch reason answer truth result part rule lesson fact concern worry step task"
@@ -261,7 +266,7 @@ ROLES = {
 # Verbs by which a thing has another value than before.
 CHANGES = frozenset(
     "move switch migrate change bump upgrade downgrade raise lower increase reduce relocate rename reschedule postpone transfer set bring"
-    " replace extend shorten double halve cut convert push shift swap".split()
+    " replace extend shorten double halve cut convert push shift swap slip put delay drop fall rise climb jump grow shrink promote".split()
 )
 # Verbs that tell of something done or decided, worth keeping with no name or number beside them.
 DEEDS = frozenset(
@@ -292,9 +297,12 @@ GENERIC = frozenset(
     " have has had be being been do did done say said tell told know think want need like today yesterday tomorrow now day days week weeks"
     " month months year years time times first last next other another more most much many very really still already just back one two"
     " three four five six seven eight nine ten all every each own people person everybody everything anything something nothing after"
-    " instead idea plan change due owing account changed moved move switch switched keep kept put set start started stop stopped end ended end ends because"
+    " instead idea plan change due owing account changed moved move switch switched keep kept put set start started stop stopped"
+    " end ended end ends because"
     " reason since long short right wrong sorry actually correction meant typo forget delete remove erase please call called name named"
     " these those here there over again never always also too well only even course decided decide decision however mixed misread set"
-    " thanks around few scrap give gave cave caved overrule longer revert reverted merge merged cancel cancelled flip flipped drop dropped ditch mix bump bumped upgrade upgraded downgrade downgraded"
-    " relocate relocated hand handed become became migrate migrated rename renamed postpone postponed raise raised lower lowered besides addition talk talked send sent meanwhile number numbers date part place course note fine off under until".split()
+    " thanks around few scrap give gave cave caved overrule longer revert reverted merge merged cancel cancelled flip flipped"
+    " drop dropped ditch mix bump bumped upgrade upgraded downgrade downgraded"
+    " relocate relocated hand handed become became migrate migrated rename renamed postpone postponed raise raised lower lowered"
+    " besides addition talk talked send sent meanwhile number numbers date part place course note fine off under until".split()
 )

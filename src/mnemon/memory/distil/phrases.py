@@ -23,7 +23,7 @@ WHEN = re.compile(
 VERSION = re.compile(r"v?\d+(?:\.\d+){2,}$|(?:version|release)\s+v?\d")
 PERCENT = re.compile(r"\d[\d.,]*\s?(?:%|percent|per\s?cent)")
 NUMBER = re.compile(
-    r"(?:[$€£]\s?)?\d[\d.,]*\b|(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|half|a\s(?:third|quarter))\b"
+    r"(?:(?:number|no\.?|nr\.?|level|about|around|roughly|almost|over)\s+)?(?:[$€£]\s?)?\d[\d.,]*\b|(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|half|a\s(?:third|quarter))\b"
 )
 NO_VALUE = lexicon.PRONOUNS | {"here", "there", "me", "us", "him", "her", "them", "so", "back"}
 CODE = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])\S+$")
@@ -41,12 +41,13 @@ class Phrase:
     named: bool = False
     other: bool = False
     pronoun: str = ""
+    third: str = ""
     plural: bool = False
 
     @property
     def slot(self) -> tuple[str, str]:
         """Subject and attribute, when the phrase says what somebody or something has: "my GP"."""
-        return (" ".join(sorted(set(self.owner))) or USER, self.head)
+        return (" ".join(sorted(set(self.owner))) or self.third or USER, self.head)
 
     @property
     def whole(self) -> str:
@@ -81,6 +82,7 @@ def phrase(found: Sequence[Word]) -> Phrase:
         head=head[0] if head else "",
         owner=tuple(owner),
         mine=any(w.low in lexicon.MINE for w in found),
+        third=first if first in lexicon.OTHERS else "",
         theirs=any(w.low in lexicon.OTHERS for w in found) and first not in lexicon.MINE,
         definite=first in ("the", "my", "our") or any(w.low.endswith(("'s", "s'")) for w in found),
         named=bool(kept) and all(w.capital for w in kept) and first not in lexicon.DETERMINERS,

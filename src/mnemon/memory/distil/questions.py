@@ -41,7 +41,7 @@ KINDS: tuple[tuple[Asking, re.Pattern[str]], ...] = (
     (
         "list_all",
         re.compile(
-            r"\b(?:list|all|every|everything|which\s+\w+s|what\s+\w+s|any\s+other|summar\w+|overview)\b|\bwhat\s+are\b|\bwho\s+are\b|\bwhat\s+(?:do|did)\s+(?:you|i|we)\s+know\b",
+            r"\b(?:list|all|every|everything|(?:which|what)\s+(?!is\b|was\b|does\b|has\b)\w+s|any\s+other|summar\w+|overview)\b|\bwhat\s+are\b|\bwho\s+are\b|\bwhat\s+(?:do|did)\s+(?:you|i|we)\s+know\b",
             I,
         ),
     ),
@@ -51,7 +51,6 @@ KINDS: tuple[tuple[Asking, re.Pattern[str]], ...] = (
     ("what", re.compile(r"\bwhat\b", I)),
     ("how", re.compile(r"\bhow\b(?!\s+(?:many|much|often|long|come))", I)),
 )
-ROLE_NOUNS = {lemma: noun for lemma, noun in lexicon.ROLES.items()}
 IDENTIFIER = re.compile(r"\b(?=[\w.:-]*\d)[A-Za-z0-9][\w.:-]*\w\b")
 WH = frozenset("what which who whom whose when where why how".split())
 MOST = 6
@@ -119,10 +118,13 @@ def _asked_slot(words: list[Word]) -> list[tuple[str, str]]:
     if i is None:
         verb = lexicon.VERBS.get(words[1].low) if len(words) > 1 else None
         what = phrases.phrase(words[2:])
-        role = ROLE_NOUNS.get(verb.lemma) if verb else None
+        role = lexicon.ROLES.get(verb.lemma) if verb else None
         return [(what.whole, role)] if role else ([(what.whole, "owner"), what.slot] if verb and wh == "who" else [])
     of = phrases.plain(w.low for w in words[1:i])
     rest = words[i + 1 :]
+    if len(rest) > 1 and rest[-1].low in ("called", "named"):
+        what = phrases.phrase(rest[:-1])
+        return [(what.whole, "name"), what.slot]
     verb_at = next((j for j, w in enumerate(rest) if j and w.low in lexicon.VERBS and "base" in lexicon.VERBS[w.low].forms), None)
     subject = phrases.phrase(rest[:verb_at] if verb_at is not None else rest)
     found: list[tuple[str, str]] = [(subject.whole, of[-1])] if of else []
@@ -145,7 +147,7 @@ def _possessed(words: list[Word]) -> list[tuple[str, str]]:
     found = []
     for i, word in enumerate(words):
         if word.low in lexicon.MINE:
-            tail = []
+            tail: list[Word] = []
             for w in words[i : i + 6]:
                 if tail and (w.sign or w.low in lexicon.AUXILIARIES or w.low in ("and", "or")):
                     break

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mnemon.memory import words
-from mnemon.memory.distil import causes, clauses, cues, lexicon, phrases, refusals, slots
+from mnemon.memory.distil import causes, clauses, cues, frames, lexicon, phrases, refusals, slots
 from mnemon.memory.distil.clauses import Clause, Word
 
 MOST_TERMS = 40
 LEAD_IN = re.compile(
-    r"(?:(?:[#*•>\s-]*(?:side\s?note|note(?:\s+(?:from|to|for)\s+\w+(?:\s+\w+)?)?|n\.?b\.?|p\.?s\.?|reminder(?:\s+to\s+self)?|fyi|heads[- ]?up|memo"
-    r"|for\s+the\s+record|just\s+so\s+you\s+know|quick\s+(?:one|note|update)|update|correction|change\s+of\s+(?:plans?|heart)(?:\s+(?:on|for)\s+[\w\s]{1,30})?"
+    r"(?:(?:[#*•>\s-]*(?:side\s?note|note(?:\s+(?:from|to|for)\s+\w+(?:\s+\w+)?)?|n\.?b\.?|p\.?s\.?|reminder(?:\s+to\s+self)?|fyi"
+    r"|heads[- ]?up|memo|for\s+the\s+record|just\s+so\s+you\s+know|quick\s+(?:one|note|update)|update|correction"
+    r"|change\s+of\s+(?:plans?|heart)(?:\s+(?:on|for)\s+[\w\s]{1,30})?"
     r"|decision(?:\s+from\s+[\w'’\s]{1,30})?|we\s+talked\s+it\s+over|keep\s+in\s+mind(?:\s+for\s+\w+)?|remember|so\s+much\s+for\s+[\w\s]{1,30}"
     r"|typo|(?:sorry,\s+)?wrong\s+\w+|sorry|wait|no|yes|well|okay|ok|so|oh|also|and|but|btw|by\s+the\s+way|actually|anyway|unrelated(?:\s+to\s+[\w\s]{1,20})?"
     r"|then|later|next|as\s+(?:i|we)\s+(?:said|mentioned)(?:\s+\w+)?|as\s+you\s+know|in\s+short|in\s+the\s+end|after\s+the\s+\w+|these\s+days|nowadays|now"
@@ -37,7 +38,9 @@ GENERIC = frozenset(s for w in lexicon.GENERIC for s in words.normal(w))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What was understood of a sentence. `words` are those of its main part, `low` and `lows` the text and all its words in
+    """What was understood of a sentence.
+
+    `words` are those of its main part, `low` and `lows` the text and all its words in
     small letters; `refused` names the rule if its form alone shows that it is no statement.
     """
 
@@ -70,7 +73,7 @@ def read(text: str) -> Reading:
         cue = cues.NOTHING
     start, end = _main(text, low, at, cause)
     inner = found if end - start == len(text) else [w for w in found if start <= w.start and w.end <= end]
-    clause, slot = slots.best(text, inner)
+    clause, slot = frames.best(text, inner)
     slot = _named(text, lows) or slot
     verb = clause.verb if clause and clause.subject else ""
     return Reading(

@@ -1,11 +1,14 @@
-"""What is said and yet is no statement of the user's: questions, suppositions, other people's words, requests, small talk. Each has a rule's name."""
+"""What is said and is no statement of the user's: questions, suppositions, other people's words, wishes, small talk. Each has a rule."""
 
 from __future__ import annotations
 
 import re
 
 # All patterns are for text in small letters.
-AUX = r"(?:do|does|did|is|are|was|were|am|can|could|should|would|will|shall|have|has|had|may|might|isn't|aren't|don't|doesn't|didn't|won't|can't|couldn't|shouldn't|wouldn't)"
+AUX = (
+    r"(?:do|does|did|is|are|was|were|am|can|could|should|would|will|shall|have|has|had|may|might"
+    r"|isn't|aren't|don't|doesn't|didn't|won't|can't|couldn't|shouldn't|wouldn't)"
+)
 QUESTION = re.compile(
     rf"(?:(?:and|but|so|also|ok(?:ay)?|well|anyway|hey|hi|hello|please|by\s+the\s+way|btw)[,:]?\s+)*(?:(?:what|which|who|whom|whose|when|where|why|how)(?:['’]s|['’]re)?\s+(?:\w+\s+){{0,4}}?{AUX}\b|"
     rf"(?:what|who|where|how)['’](?:s|re)\b|how\s+(?:about|come|long|much|many|often|far)\b|what\s+about\b|{AUX}\s+(?:i|you|we|they|he|she|it|there|this|that|the|my|our|your|a|an|any|some|people|one)\b|any\s+(?:idea|tips?|advice|thoughts|suggestions|reading)\b)",
@@ -51,19 +54,22 @@ PASSING = re.compile(
 
 
 SUPPOSING = frozenset(
-    "what suppose supposing imagine assume assuming let's lets let say hypothetically theory theoretically wonder wondering if would wouldn't might may could should thinking considering"
+    "what suppose supposing imagine assume assuming let's lets let say hypothetically theory theoretically wonder wondering if"
+    " would wouldn't might may could should thinking considering"
     " toying maybe perhaps possibly sure".split()
 )
 WISHING = frozenset("love like wish hope dream want someday day".split())
 SPEAKING = frozenset(
-    "said says say told tells wrote writes asked asks replied answered quote quoted claim claims claimed reads according states stated posted tweeted goes texted mailed emailed commented"
-    " mentioned quoting believes reckons thinks insists suggested suggests announced rumor rumour apparently supposedly allegedly heard read word".split()
+    "said says say told tells wrote writes asked asks replied answered quote quoted claim claims claimed reads according states"
+    " stated posted tweeted goes texted mailed emailed commented"
+    " mentioned quoting believes reckons thinks insists suggested suggests announced rumor rumour apparently supposedly allegedly"
+    " heard read word".split()
 )
 QUOTES = frozenset('"“„«')
 
 
 TOLD_AND_ASKED = re.compile(
-    rf"(?P<told>(?:i|we|my|our|i['’](?:m|ve|ll)|we['’](?:re|ve|ll))\b.{{25,}}?),\s+(?:and\s+|so\s+|but\s+)?(?:(?:what|which|who|when|where|why|how)\b|{AUX}\s+(?:i|you|we|it|that|this|there|my|our|the)\b)",
+    rf"(?P<told>(?:i|we|my|our|i['’](?:m|ve|ll)|we['’](?:re|ve|ll))\b.{{10,}}?),\s+(?:and\s+|so\s+|but\s+)?(?:(?:what|which|who|when|where|why|how)\b|{AUX}\s+(?:i|you|we|it|that|this|there|my|our|the)\b)",
     re.DOTALL,
 )
 

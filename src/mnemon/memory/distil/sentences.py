@@ -147,7 +147,7 @@ def sentences(text: str, run: list[tuple[int, int]]) -> Iterator[Piece]:
 
 
 def goes_on(text: str, at: int, stop: re.Match[str], end: int) -> bool:
-    """Is this full stop part of an abbreviation, a number or an ellipsis?"""
+    """Whether this full stop is part of an abbreviation, a number or an ellipsis."""
     if stop.end() >= end:
         return False
     following = text[stop.end()]

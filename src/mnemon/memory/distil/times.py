@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from mnemon.memory.statements import Grain, When
@@ -23,7 +23,10 @@ SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 NUMBERS = {name: n for n, name in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())}
 NUMBERS |= {"a": 1, "an": 1, "couple": 2, "few": 3}
 
-MONTH = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)"
+)
 DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 YEAR = r"(?:1[89]|20)\d\d"
 TIME = re.compile(
@@ -42,7 +45,8 @@ TIME = re.compile(
     r"in\s+(?P<in_count>\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|a\s+couple\s+of|a\s+few)\s+(?P<in_unit>day|week|month|year)s?(?:'\s+time)?\b)",
 )
 HINTS = frozenset(
-    "last next this past ago yesterday today tonight tomorrow spring summer autumn fall winter q1 q2 q3 q4 day days week weeks month months year years".split()
+    "last next this past ago yesterday today tonight tomorrow spring summer autumn fall winter q1 q2 q3 q4 day days week weeks"
+    " month months year years".split()
 )
 HINTS |= MONTHS.keys() | DAYS.keys()
 

@@ -18,7 +18,8 @@ COMMITTED = re.compile(
     r"|stick(?:ing)?\s+with|no\s+discussion|decision)\b|\bstays[.!]?$",
 )
 COMMITTING = frozenset(
-    "decide decided agreed chose chosen settled committed opted resolved signed approved never gone went going stay stays staying stick sticking discussion decision".split()
+    "decide decided agreed chose chosen settled committed opted resolved signed approved never gone went going stay stays"
+    " staying stick sticking discussion decision".split()
 )
 PLANNED = re.compile(r"\b(?:will|going\s+to|plan(?:s|ning)?\s+to|booked|about\s+to|scheduled)\b|['’]ll\b")
 TASTE = re.compile(r"\b(?:favou?rite|rather\s+\w+\s+[\w\s]{1,30}than|can(?:['’]t|not)\s+stand|prefer|not\s+for\s+(?:me|us))\b")
@@ -28,20 +29,23 @@ NO_MORE = re.compile(r"\b(?:can(?:['’]t|not)\s+stand|no\s+longer|nothing\s+of|
 AIMLESS = re.compile(r"(?:while|before|when)\s[^,]*[.!]?$|quick\s+(?:one|question)\b|(?:one|two|three|a\s+few)\s+(?:more\s+)?things?\b")
 RELATION = re.compile(r"\b(?:my|our)\s+(?:(?:other|new|old|own|little|big|youngest|eldest)\s+)?(\w+)")
 LASTING = frozenset(
-    "allergic intolerant married engaged divorced widowed responsible based born vegetarian vegan diabetic pregnant retired related afraid addicted fluent"
+    "allergic intolerant married engaged divorced widowed responsible based born vegetarian vegan diabetic pregnant retired"
+    " related afraid addicted fluent"
     " interested committed employed enrolled registered insured scared terrified obsessed good bad opposed used".split()
 )
 ADVICE = re.compile(r"\byou\s+(?:should|could|can|might|may|need|must|have\s+to|ought)\b")
 VOCATIVE = re.compile(r"(?:^|,)\s*(?:[a-z]+\s+)?[A-Z][a-z]+\s*[!.]*$|^(?:\w+,?\s+){1,2}[A-Z][a-z]+\s*[,!]")
 TRAVELS = frozenset("go fly move travel visit take spend leave".split())
 CHATTY = frozenset(
-    "think guess know see need hope wonder mean feel understand agree try look talk ask say tell wait bet suppose notice realise realize remember"
-    " forget worry hear find want wish thank appreciate apologise apologize promise get let make come go do be seem sound continue".split()
+    "think guess know see need hope wonder mean feel understand agree try look talk ask say tell wait bet suppose notice"
+    " realise realize remember forget worry hear find want wish thank appreciate apologise apologize promise get let make come"
+    " go do be seem sound continue".split()
 )
 TALK = frozenset(
     s
     for w in (
-        "coffee lunch break breakfast dinner nap sleep meeting meetings question answer joke traffic weather rain morning evening night day week"
+        "coffee lunch break breakfast dinner nap sleep meeting meetings question answer joke traffic weather rain morning"
+        " evening night day week"
         " weekend moment second minute message reply explanation output response link chat conversation today help thanks track time typo"
         " delivery sun snow wind news fun luck idea point mind found again".split()
     )
@@ -78,7 +82,7 @@ def kind_of(reading: Reading) -> Kind:
 
 
 def negated(reading: Reading) -> bool:
-    """Does the sentence deny what it speaks of?"""
+    """Whether the sentence denies what it speaks of."""
     if reading.clause is not None and reading.clause.negated:
         return True
     pattern = NOT if reading.clause is not None and reading.clause.command else NO_MORE
@@ -86,16 +90,24 @@ def negated(reading: Reading) -> bool:
 
 
 def keeping(reading: Reading) -> bool:
-    """Is there anything in it that would be missed?"""
+    """Whether there is anything in it that would be missed."""
     slot, clause, text = reading.slot, reading.clause, reading.low
     content = [t for t in reading.terms if t not in TALK]
     if not content and clause is not None and clause.subject:
         content = [s for s in words.normal(clause.verb) if s not in TALK]
-    if not content or text.endswith(":") or AIMLESS.match(text) or _to_the_listener(reading) or (reading.cue.cue == "none" and _task(reading)):
+    if (
+        not content
+        or text.endswith(":")
+        or AIMLESS.match(text)
+        or _to_the_listener(reading)
+        or (reading.cue.cue == "none" and _task(reading))
+    ):
         return False
     kind = kind_of(reading)
     if kind == "instruction":
-        return bool(STANDING.search(text)) or reading.cue.cue != "none" or anchored(reading) or (slot is not None and slot.rule == "call_me")
+        return (
+            bool(STANDING.search(text)) or reading.cue.cue != "none" or anchored(reading) or (slot is not None and slot.rule == "call_me")
+        )
     if slot is not None and slot.subject and any(phrases.shape(v) != "words" for v in slot.values):
         return True
     if reading.cause is not None and len(content) > 2:
@@ -118,7 +130,9 @@ def keeping(reading: Reading) -> bool:
 def _to_the_listener(reading: Reading) -> bool:
     """You are doing a great job: nothing about the speaker."""
     clause = reading.clause
-    return (clause is not None and bool(clause.subject) and clause.subject[0].low in ("you", "your")) or bool("you" in reading.lows and ADVICE.search(reading.low))
+    return (clause is not None and bool(clause.subject) and clause.subject[0].low in ("you", "your")) or bool(
+        "you" in reading.lows and ADVICE.search(reading.low)
+    )
 
 
 def _meant(reading: Reading, kind: Kind) -> bool:
@@ -154,7 +168,7 @@ def anchored(reading: Reading) -> bool:
 
 
 def _told(reading: Reading, content: list[str]) -> bool:
-    """Does the speaker tell something about themselves, or of a deed?"""
+    """Whether the speaker tells something about themselves, or of a deed."""
     clause, slot = reading.clause, reading.slot
     if clause is None:
         return False
@@ -174,5 +188,9 @@ def _told_of_self(reading: Reading, clause: Clause, content: list[str]) -> bool:
     if clause.verb in lexicon.TASTES or clause.verb in lexicon.DEEDS:
         return slot is not None and (bool(slot.values) or clause.verb in lexicon.DEEDS)
     phrasal = slot is not None and bool(slot.values) and " " in slot.attribute and not slot.attribute.endswith(" to")
-    talk = clause.verb in CHATTY and not phrasal and not (clause.going and clause.verb not in ("try", "have", "look", "feel", "think", "need", "go", "get"))
+    talk = (
+        clause.verb in CHATTY
+        and not phrasal
+        and not (clause.going and clause.verb not in ("try", "have", "look", "feel", "think", "need", "go", "get"))
+    )
     return bool(clause.subject) and not talk and not clause.modal and bool(content)

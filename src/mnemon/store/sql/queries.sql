@@ -297,16 +297,16 @@ WHERE p.scope = :scope AND p.tenant = :tenant AND m.branch = 0
 -- Memories: the ledger of what was stated ------------------------------------------------------------------------------
 
 -- name: scopes_remember
-UPDATE scopes SET memories = memories + :more WHERE id = :scope AND tenant = :tenant;
+UPDATE scopes SET memories = memories + :more WHERE id = :scope AND tenant = :tenant RETURNING memories;
 
 -- name: memories_add
-INSERT INTO memories (tenant, id, scope, text, kind, slot, subject, attribute, single, negated, details, origin, rule, version,
+INSERT INTO memories (tenant, id, scope, number, text, kind, slot, subject, attribute, single, negated, details, origin, rule, version,
                       valid_from, valid_to, recorded_at, closed_at, closed_by, closed_rule, happened_start, happened_end, grain, pinned, state)
-VALUES (:tenant, :id, :scope, :text, :kind, :slot, :subject, :attribute, :single, :negated, :details, :origin, :rule, :version,
+VALUES (:tenant, :id, :scope, :number, :text, :kind, :slot, :subject, :attribute, :single, :negated, :details, :origin, :rule, :version,
         :valid_from, :valid_to, :recorded_at, :closed_at, :closed_by, :closed_rule, :happened_start, :happened_end, :grain, :pinned, :state);
 
 -- name: memory_terms_add
-INSERT INTO memory_terms (scope, term, memory, tenant) VALUES (:scope, :term, :memory, :tenant) ON CONFLICT DO NOTHING;
+INSERT INTO memory_terms (scope, term, memory, number, tenant) VALUES (:scope, :term, :memory, :number, :tenant) ON CONFLICT DO NOTHING;
 
 -- name: evidence_add
 INSERT INTO evidence (tenant, memory, lineage, position, start, length, at)
@@ -344,18 +344,18 @@ WHERE m.scope = :scope AND m.tenant = :tenant AND (:kind = '' OR m.kind = :kind)
   AND (:as_of < 0 OR (m.recorded_at <= :as_of AND (m.closed_at IS NULL OR m.closed_at > :as_of)))
   AND (:session_id = '' OR EXISTS (SELECT 1 FROM evidence e JOIN sessions s ON s.lineage = e.lineage AND s.tenant = e.tenant
                                    WHERE e.tenant = m.tenant AND e.memory = m.id AND s.id = :session_id))
-  AND (:after = '' OR (m.recorded_at, m.id) < (SELECT a.recorded_at, a.id FROM memories a
+  AND (:after = '' OR (m.recorded_at, m.number) < (SELECT a.recorded_at, a.number FROM memories a
                                                WHERE a.tenant = :tenant AND a.id = :after AND a.scope = :scope))
-ORDER BY m.recorded_at DESC, m.id DESC LIMIT :limit;
+ORDER BY m.recorded_at DESC, m.number DESC LIMIT :limit;
 
 -- name: memories_of_slot
-SELECT * FROM memories WHERE scope = :scope AND slot = :slot AND slot <> '' AND tenant = :tenant ORDER BY valid_from, recorded_at, id;
+SELECT * FROM memories WHERE scope = :scope AND slot = :slot AND slot <> '' AND tenant = :tenant ORDER BY valid_from, recorded_at, number;
 
 -- name: memories_by_ids @sqlite
-SELECT m.* FROM json_each(:ids) j CROSS JOIN memories m ON m.tenant = :tenant AND m.id = j.value WHERE m.scope = :scope ORDER BY m.recorded_at, m.id;
+SELECT m.* FROM json_each(:ids) j CROSS JOIN memories m ON m.tenant = :tenant AND m.id = j.value WHERE m.scope = :scope ORDER BY m.recorded_at, m.number;
 
 -- name: memories_by_ids @postgres
-SELECT m.* FROM json_array_elements_text(:ids ::json) j JOIN memories m ON m.tenant = :tenant AND m.id = j.value WHERE m.scope = :scope ORDER BY m.recorded_at, m.id;
+SELECT m.* FROM json_array_elements_text(:ids ::json) j JOIN memories m ON m.tenant = :tenant AND m.id = j.value WHERE m.scope = :scope ORDER BY m.recorded_at, m.number;
 
 -- name: memories_near @sqlite
 -- (why, memory): a term that stands in very many memories tells nothing, and would take long to read.
@@ -363,33 +363,33 @@ WITH telling AS MATERIALIZED (
   SELECT j.value AS term FROM json_each(:terms) j
   WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 100)) < 100
 )
-SELECT t.term AS why, t.memory AS id FROM telling CROSS JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term
+SELECT t.term AS why, t.memory AS id, t.number FROM telling CROSS JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term
 WHERE +t.tenant = :tenant
-UNION ALL SELECT m.slot, m.id FROM json_each(:slots) j CROSS JOIN memories m ON m.scope = :scope AND m.slot = j.value
+UNION ALL SELECT m.slot, m.id, m.number FROM json_each(:slots) j CROSS JOIN memories m ON m.scope = :scope AND m.slot = j.value
 WHERE m.slot <> '' AND m.state = 'active' AND m.tenant = :tenant
-UNION ALL SELECT '', id FROM (
+UNION ALL SELECT '<', id, 0 FROM (
   SELECT e.memory AS id FROM evidence e WHERE e.lineage = :lineage AND e.tenant = :tenant ORDER BY e.position DESC, e.start DESC LIMIT :recent)
-UNION ALL SELECT '', id FROM (
-  SELECT id FROM memories WHERE scope = :scope AND state = 'active' AND tenant = :tenant ORDER BY recorded_at DESC, id DESC LIMIT :newest)
-UNION ALL SELECT '', id FROM (
+UNION ALL SELECT '*', id, 0 FROM (
+  SELECT id FROM memories WHERE scope = :scope AND state = 'active' AND tenant = :tenant ORDER BY recorded_at DESC, number DESC LIMIT :newest)
+UNION ALL SELECT '*', id, 0 FROM (
   SELECT id FROM memories WHERE scope = :scope AND kind = 'decision' AND state = 'active' AND tenant = :tenant
-  ORDER BY recorded_at DESC, id DESC LIMIT :newest);
+  ORDER BY recorded_at DESC, number DESC LIMIT :newest);
 
 -- name: memories_near @postgres
 WITH telling AS MATERIALIZED (
   SELECT j.value AS term FROM json_array_elements_text(:terms ::json) j
   WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 100) many) < 100
 )
-SELECT t.term AS why, t.memory AS id FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term WHERE t.tenant = :tenant
-UNION ALL SELECT m.slot, m.id FROM json_array_elements_text(:slots ::json) j JOIN memories m ON m.scope = :scope AND m.slot = j.value
+SELECT t.term AS why, t.memory AS id, t.number FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term WHERE t.tenant = :tenant
+UNION ALL SELECT m.slot, m.id, m.number FROM json_array_elements_text(:slots ::json) j JOIN memories m ON m.scope = :scope AND m.slot = j.value
 WHERE m.slot <> '' AND m.state = 'active' AND m.tenant = :tenant
-UNION ALL SELECT '', id FROM (
+UNION ALL SELECT '<', id, 0 FROM (
   SELECT e.memory AS id FROM evidence e WHERE e.lineage = :lineage AND e.tenant = :tenant ORDER BY e.position DESC, e.start DESC LIMIT :recent) a
-UNION ALL SELECT '', id FROM (
-  SELECT id FROM memories WHERE scope = :scope AND state = 'active' AND tenant = :tenant ORDER BY recorded_at DESC, id DESC LIMIT :newest) b
-UNION ALL SELECT '', id FROM (
+UNION ALL SELECT '*', id, 0 FROM (
+  SELECT id FROM memories WHERE scope = :scope AND state = 'active' AND tenant = :tenant ORDER BY recorded_at DESC, number DESC LIMIT :newest) b
+UNION ALL SELECT '*', id, 0 FROM (
   SELECT id FROM memories WHERE scope = :scope AND kind = 'decision' AND state = 'active' AND tenant = :tenant
-  ORDER BY recorded_at DESC, id DESC LIMIT :newest) c;
+  ORDER BY recorded_at DESC, number DESC LIMIT :newest) c;
 
 -- name: memories_sharing @sqlite
 WITH telling AS MATERIALIZED (
@@ -399,7 +399,7 @@ WITH telling AS MATERIALIZED (
   SELECT t.memory AS id, count(*) AS n FROM telling CROSS JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term GROUP BY t.memory
 )
 SELECT m.*, i.n FROM sharing i CROSS JOIN memories m ON m.tenant = :tenant AND m.id = i.id WHERE m.scope = :scope
-ORDER BY i.n DESC, m.recorded_at DESC, m.id LIMIT :limit;
+ORDER BY i.n DESC, m.recorded_at DESC, m.number DESC LIMIT :limit;
 
 -- name: memories_sharing @postgres
 WITH telling AS MATERIALIZED (
@@ -409,15 +409,15 @@ WITH telling AS MATERIALIZED (
   SELECT t.memory AS id, count(*) AS n FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term GROUP BY t.memory
 )
 SELECT m.*, i.n FROM sharing i JOIN memories m ON m.tenant = :tenant AND m.id = i.id WHERE m.scope = :scope
-ORDER BY i.n DESC, m.recorded_at DESC, m.id LIMIT :limit;
+ORDER BY i.n DESC, m.recorded_at DESC, m.number DESC LIMIT :limit;
 
 -- name: memories_in_slots @sqlite
 SELECT m.* FROM json_each(:slots) j CROSS JOIN memories m ON m.scope = :scope AND m.slot = j.value WHERE m.slot <> '' AND m.tenant = :tenant
-ORDER BY m.recorded_at DESC, m.id DESC LIMIT :limit;
+ORDER BY m.recorded_at DESC, m.number DESC LIMIT :limit;
 
 -- name: memories_in_slots @postgres
 SELECT m.* FROM json_array_elements_text(:slots ::json) j JOIN memories m ON m.scope = :scope AND m.slot = j.value WHERE m.slot <> '' AND m.tenant = :tenant
-ORDER BY m.recorded_at DESC, m.id DESC LIMIT :limit;
+ORDER BY m.recorded_at DESC, m.number DESC LIMIT :limit;
 
 -- name: memories_called @sqlite
 -- Everything that may belong to a question, in one look: what the passages found for it state, and what comes along by itself.
@@ -425,60 +425,60 @@ WITH telling AS MATERIALIZED (
   SELECT j.value AS term FROM json_each(:terms) j
   WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 100)) < 100
 )
-SELECT 'words' AS why, m.id, s.id AS session_id, e.position, e.start, e.length,
+SELECT 'words' AS why, m.id, m.number, s.id AS session_id, e.position, e.start, e.length,
   m.state = 'active' AND (m.grain IS NULL OR NOT :dated) AND NOT EXISTS (SELECT 1 FROM links l WHERE l.tenant = m.tenant AND l.source = m.id)
   AND NOT EXISTS (SELECT 1 FROM links l WHERE l.tenant = m.tenant AND l.target = m.id) AS plain
 FROM json_each(:places) j CROSS JOIN sessions s ON s.tenant = :tenant AND s.id = json_extract(j.value, '$[0]')
 CROSS JOIN evidence e INDEXED BY evidence_by_place ON e.lineage = s.lineage AND e.position = json_extract(j.value, '$[1]')
 CROSS JOIN memories m ON m.tenant = e.tenant AND m.id = e.memory WHERE m.tenant = :tenant AND m.scope = :scope
-UNION ALL SELECT 'pinned', id, '', 0, 0, 0, 0 FROM (
+UNION ALL SELECT 'pinned', id, 0, '', 0, 0, 0, 0 FROM (
   SELECT id FROM memories WHERE scope = :scope AND pinned AND state = 'active' AND tenant = :tenant
-  ORDER BY recorded_at DESC, id DESC LIMIT :pinned)
-UNION ALL SELECT 'slot', id, '', 0, 0, 0, 0 FROM (
+  ORDER BY recorded_at DESC, number DESC LIMIT :pinned)
+UNION ALL SELECT 'slot', id, 0, '', 0, 0, 0, 0 FROM (
   SELECT m.id FROM json_each(:slots) j CROSS JOIN memories m ON m.scope = :scope AND m.slot = j.value WHERE m.slot <> '' AND m.tenant = :tenant
-  ORDER BY m.recorded_at DESC, m.id DESC LIMIT :most)
-UNION ALL SELECT 'instruction', id, '', 0, 0, 0, 0 FROM (
+  ORDER BY m.recorded_at DESC, m.number DESC LIMIT :most)
+UNION ALL SELECT 'instruction', id, 0, '', 0, 0, 0, 0 FROM (
   SELECT id FROM memories WHERE scope = :scope AND kind = 'instruction' AND state = 'active' AND tenant = :tenant
-  ORDER BY recorded_at DESC, id DESC LIMIT :instructions)
-UNION ALL SELECT 'preference', id, '', 0, 0, 0, 0 FROM (
+  ORDER BY recorded_at DESC, number DESC LIMIT :instructions)
+UNION ALL SELECT 'preference', id, 0, '', 0, 0, 0, 0 FROM (
   SELECT id FROM memories WHERE scope = :scope AND kind = 'preference' AND state = 'active' AND tenant = :tenant
-  ORDER BY recorded_at DESC, id DESC LIMIT :preferences)
-UNION ALL SELECT 'kind', id, '', 0, 0, 0, 0 FROM (
+  ORDER BY recorded_at DESC, number DESC LIMIT :preferences)
+UNION ALL SELECT 'kind', id, 0, '', 0, 0, 0, 0 FROM (
   SELECT id FROM memories WHERE scope = :scope AND kind = :kind AND state <> 'retracted' AND tenant = :tenant
-  ORDER BY recorded_at DESC, id DESC LIMIT :most)
-UNION ALL SELECT 'terms', id, '', 0, 0, 0, 0 FROM (
+  ORDER BY recorded_at DESC, number DESC LIMIT :most)
+UNION ALL SELECT 'terms', id, 0, '', 0, 0, 0, 0 FROM (
   SELECT t.memory AS id FROM telling CROSS JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term
-  WHERE +t.tenant = :tenant GROUP BY t.memory HAVING count(*) >= :shared ORDER BY count(*) DESC, max(t.memory) LIMIT :most);
+  WHERE +t.tenant = :tenant GROUP BY t.memory HAVING count(*) >= :shared ORDER BY count(*) DESC, max(t.number) DESC LIMIT :most);
 
 -- name: memories_called @postgres
 WITH telling AS MATERIALIZED (
   SELECT j.value AS term FROM json_array_elements_text(:terms ::json) j
   WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 100) many) < 100
 )
-SELECT 'words' AS why, m.id, s.id AS session_id, e.position, e.start, e.length,
+SELECT 'words' AS why, m.id, m.number, s.id AS session_id, e.position, e.start, e.length,
   m.state = 'active' AND (m.grain IS NULL OR NOT :dated) AND NOT EXISTS (SELECT 1 FROM links l WHERE l.tenant = m.tenant AND l.source = m.id)
   AND NOT EXISTS (SELECT 1 FROM links l WHERE l.tenant = m.tenant AND l.target = m.id) AS plain
 FROM json_array_elements(:places ::json) j JOIN sessions s ON s.tenant = :tenant AND s.id = j.value->>0
 JOIN evidence e ON e.lineage = s.lineage AND e.position = (j.value->>1)::bigint
 JOIN memories m ON m.tenant = e.tenant AND m.id = e.memory WHERE m.tenant = :tenant AND m.scope = :scope
-UNION ALL SELECT 'pinned', id, '', 0, 0, 0, FALSE FROM (
+UNION ALL SELECT 'pinned', id, 0, '', 0, 0, 0, FALSE FROM (
   SELECT id FROM memories WHERE scope = :scope AND pinned AND state = 'active' AND tenant = :tenant
-  ORDER BY recorded_at DESC, id DESC LIMIT :pinned) a
-UNION ALL SELECT 'slot', id, '', 0, 0, 0, FALSE FROM (
+  ORDER BY recorded_at DESC, number DESC LIMIT :pinned) a
+UNION ALL SELECT 'slot', id, 0, '', 0, 0, 0, FALSE FROM (
   SELECT m.id FROM json_array_elements_text(:slots ::json) j JOIN memories m ON m.scope = :scope AND m.slot = j.value WHERE m.slot <> '' AND m.tenant = :tenant
-  ORDER BY m.recorded_at DESC, m.id DESC LIMIT :most) b
-UNION ALL SELECT 'instruction', id, '', 0, 0, 0, FALSE FROM (
+  ORDER BY m.recorded_at DESC, m.number DESC LIMIT :most) b
+UNION ALL SELECT 'instruction', id, 0, '', 0, 0, 0, FALSE FROM (
   SELECT id FROM memories WHERE scope = :scope AND kind = 'instruction' AND state = 'active' AND tenant = :tenant
-  ORDER BY recorded_at DESC, id DESC LIMIT :instructions) c
-UNION ALL SELECT 'preference', id, '', 0, 0, 0, FALSE FROM (
+  ORDER BY recorded_at DESC, number DESC LIMIT :instructions) c
+UNION ALL SELECT 'preference', id, 0, '', 0, 0, 0, FALSE FROM (
   SELECT id FROM memories WHERE scope = :scope AND kind = 'preference' AND state = 'active' AND tenant = :tenant
-  ORDER BY recorded_at DESC, id DESC LIMIT :preferences) d
-UNION ALL SELECT 'kind', id, '', 0, 0, 0, FALSE FROM (
+  ORDER BY recorded_at DESC, number DESC LIMIT :preferences) d
+UNION ALL SELECT 'kind', id, 0, '', 0, 0, 0, FALSE FROM (
   SELECT id FROM memories WHERE scope = :scope AND kind = :kind AND state <> 'retracted' AND tenant = :tenant
-  ORDER BY recorded_at DESC, id DESC LIMIT :most) e
-UNION ALL SELECT 'terms', id, '', 0, 0, 0, FALSE FROM (
+  ORDER BY recorded_at DESC, number DESC LIMIT :most) e
+UNION ALL SELECT 'terms', id, 0, '', 0, 0, 0, FALSE FROM (
   SELECT t.memory AS id FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term
-  WHERE t.tenant = :tenant GROUP BY t.memory HAVING count(*) >= :shared ORDER BY count(*) DESC, max(t.memory) LIMIT :most) f;
+  WHERE t.tenant = :tenant GROUP BY t.memory HAVING count(*) >= :shared ORDER BY count(*) DESC, max(t.number) DESC LIMIT :most) f;
 
 -- name: memories_closings @sqlite
 -- What closed these, what closed that, and so on up to what holds now.
@@ -507,7 +507,7 @@ WITH RECURSIVE after (id) AS (
   UNION SELECT m.id FROM whole w JOIN memories m ON m.scope = :scope AND m.closed_by = w.id AND m.closed_by IS NOT NULL
   WHERE m.tenant = :tenant
 )
-SELECT m.* FROM memories m WHERE m.tenant = :tenant AND m.scope = :scope AND m.id IN (SELECT id FROM whole) ORDER BY m.recorded_at, m.id;
+SELECT m.* FROM memories m WHERE m.tenant = :tenant AND m.scope = :scope AND m.id IN (SELECT id FROM whole) ORDER BY m.recorded_at, m.number;
 
 -- name: links_of @sqlite
 SELECT l.source, l.target, l.kind, l.rule, l.at FROM json_each(:ids) j CROSS JOIN links l ON l.tenant = :tenant AND l.source = j.value
@@ -607,10 +607,10 @@ JOIN messages x ON x.lineage = e.lineage AND x.position = e.position
 WHERE e.lineage = :lineage AND x.branch = 0 AND e.tenant = :tenant;
 
 -- name: memories_move
-UPDATE memories SET scope = :to WHERE scope = :scope AND tenant = :tenant;
+UPDATE memories SET scope = :to, number = number + :base WHERE scope = :scope AND tenant = :tenant;
 
 -- name: memory_terms_move
-UPDATE memory_terms SET scope = :to WHERE scope = :scope AND tenant = :tenant;
+UPDATE memory_terms SET scope = :to, number = number + :base WHERE scope = :scope AND tenant = :tenant;
 
 -- name: memories_doubled
 SELECT m.* FROM memories m JOIN (
@@ -618,7 +618,7 @@ SELECT m.* FROM memories m JOIN (
   GROUP BY slot HAVING count(*) > 1
 ) d ON d.slot = m.slot
 WHERE m.scope = :scope AND m.slot <> '' AND m.state = 'active' AND m.single = :single AND m.tenant = :tenant
-ORDER BY m.slot, m.valid_from, m.recorded_at, m.id;
+ORDER BY m.slot, m.valid_from, m.recorded_at, m.number;
 
 -- Receipts ------------------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ CREATE TABLE memories (
   tenant TEXT NOT NULL,
   id TEXT NOT NULL,
   scope INTEGER NOT NULL REFERENCES scopes (id) ON DELETE CASCADE,
+  number INTEGER NOT NULL,
   text TEXT NOT NULL,
   kind TEXT NOT NULL,
   slot TEXT NOT NULL,
@@ -28,12 +29,12 @@ CREATE TABLE memories (
   state TEXT NOT NULL DEFAULT 'active',
   PRIMARY KEY (tenant, id)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX memories_by_age ON memories (scope, recorded_at DESC, id DESC);
+CREATE INDEX memories_by_age ON memories (scope, recorded_at DESC, number DESC);
 CREATE INDEX memories_by_slot ON memories (scope, slot) WHERE slot <> '';
 CREATE INDEX memories_by_closer ON memories (scope, closed_by) WHERE closed_by IS NOT NULL;
-CREATE INDEX memories_by_kind ON memories (scope, kind, recorded_at DESC, id DESC);
+CREATE INDEX memories_by_kind ON memories (scope, kind, recorded_at DESC, number DESC);
 CREATE INDEX memories_by_hand ON memories (scope) WHERE version = 0;
-CREATE INDEX memories_pinned ON memories (scope, recorded_at DESC, id DESC) WHERE pinned AND state = 'active';
+CREATE INDEX memories_pinned ON memories (scope, recorded_at DESC, number DESC) WHERE pinned AND state = 'active';
 
 CREATE TABLE evidence (
   tenant TEXT NOT NULL,
@@ -65,6 +66,7 @@ CREATE TABLE memory_terms (
   scope INTEGER NOT NULL,
   term TEXT NOT NULL,
   memory TEXT NOT NULL,
+  number INTEGER NOT NULL,
   tenant TEXT NOT NULL,
   PRIMARY KEY (scope, term, memory),
   FOREIGN KEY (tenant, memory) REFERENCES memories (tenant, id) ON DELETE CASCADE
