@@ -13,7 +13,7 @@ import pytest
 
 from mnemon import app as composition
 from tests.http.test_memory_routes import Json, call, listed, noted, texts
-from tests.http.world import ID, RECEIPT, World, error, path_of, running
+from tests.http.world import ID, RECEIPT, World, background, error, path_of, running
 
 SECRET = "My passport number is XK-4471-PQ."
 CAT = "My cat is called Miso."
@@ -231,3 +231,44 @@ async def test_postgres_is_vacuumed(tmp_path: Path, postgres_url: str, monkeypat
                     break
                 await asyncio.sleep(0.05)
         assert "XK-4471" not in await everything(world)
+
+
+async def test_a_turn_under_way_does_not_bring_it_back(tmp_path: Path, database_url: str) -> None:
+    """A turn that began before the deletion and compresses the conversation after it keeps no note of the deleted words."""
+    async with running(tmp_path, database_url, context_budget=900, recall_tokens=100) as world:
+
+        async def fill(session: str, number: int) -> bool:
+            reply = await world.say(f"Filler {number} about the weather over the northern sea, calm and grey as ever.", session, session)
+            return bool(reply.json()["hermes"]["compressed"])
+
+        for session in ("rehearsal", "s"):
+            await world.say(f"{SECRET} Please remember it.", session, session)
+        turns = 1
+        while not await fill("rehearsal", turns):
+            turns += 1
+        for number in range(1, turns):
+            await fill("s", number)
+        world.model.gate.clear()
+        world.model.asked.clear()
+        async with background(fill("s", turns)) as last:
+            await world.model.asked.wait()
+            await forget(world, "s", session_id="s", position=1)
+            world.model.gate.set()
+        assert last.result()
+        await forget(world, "rehearsal", scope=True)
+        assert "XK-4471" not in await everything(world)
+
+
+async def test_another_server_notices(tmp_path: Path, database_url: str) -> None:
+    """What one server deletes, another that has it in memory, transcript and index, does not send or find any more."""
+    async with running(tmp_path, database_url) as one, running(tmp_path, database_url) as two:
+        await one.say(SECRET, "s", "k")
+        await two.say("What is my passport number?", "s", "k")
+        await two.say("What is my passport number?", "t", "k")
+        assert "XK-4471" in two.model.seen
+        await forget(one, session_id="s", position=1)
+        for session in ("s", "t", "u"):
+            await two.say("Tell me my passport number again.", session, "k")
+            assert "XK-4471" not in two.model.seen
+        for index in two.app.state.services.memory.passages.indexes.indexes.values():
+            assert not [word for word in index.postings if "4471" in word]
