@@ -34,7 +34,7 @@ from mnemon.memory.fulltext import FullText
 from mnemon.memory.language import LANGUAGE
 from mnemon.model.base import Model
 from mnemon.model.upstream import Upstream
-from mnemon.store import idempotency, keys
+from mnemon.store import erasures, idempotency, keys
 from mnemon.store.base import Driver
 from mnemon.turn.naming import Names
 from mnemon.turn.parts import Limits, Parts
@@ -44,6 +44,7 @@ log = logging.getLogger("mnemon")
 
 STOP_PATIENCE = 8.0
 SWEEP_SECONDS = 600
+SCRUB_SECONDS = 20  # a deletion is out of the database's files within a minute
 KEY_FILE = "api_key"
 TENANT = "default"
 
@@ -112,6 +113,8 @@ def create_app(settings: Settings, *, model: Model | None = None, clock: Clock =
     services = Services(
         driver=parts.driver,
         turns=Turns(parts),
+        memory=parts.memory,
+        timezone=settings.timezone,
         names=parts.names,
         keyring=Keyring(parts.driver, fixed=[]),
         metrics=parts.metrics,
@@ -162,6 +165,8 @@ async def alive(settings: Settings, services: Services, model: Model) -> AsyncIt
         stack.push_async_callback(services.turns.close, STOP_PATIENCE)
         sweeper = asyncio.create_task(sweep(driver, services.clock))
         stack.callback(sweeper.cancel)
+        scrubber = asyncio.create_task(scrub(driver))
+        stack.callback(scrubber.cancel)
         yield
 
 
@@ -183,3 +188,25 @@ async def sweep(driver: Driver, clock: Clock) -> None:
             await driver.write(lambda tx: idempotency.expire(tx, now=clock()))
         except errors.StoreError:
             log.warning("old idempotency records could not be cleared away", exc_info=True)
+
+
+async def scrub(driver: Driver) -> None:
+    """Sweep deleted words out of the database's files, once for all deletions since the last time."""
+    while True:
+        await asyncio.sleep(SCRUB_SECONDS)
+        try:
+            await scrubbed(driver, whole=False)
+        except errors.StoreError:
+            log.warning("deleted words could not be swept out of the database's files yet", exc_info=True)
+
+
+async def scrubbed(driver: Driver, *, whole: bool) -> bool:
+    """Do the sweep that deletions asked for, if any did (with `whole`, in any case); whether it is done."""
+    waiting = await driver.read(erasures.waiting)
+    if waiting is None and not whole:
+        return True
+    if not await driver.scrub(whole=whole):
+        return False
+    if waiting is not None:
+        await driver.write(lambda tx: erasures.swept(tx, waiting))
+    return True

@@ -182,6 +182,7 @@ def test_a_message_as_the_session_route_shows_it() -> None:
         "reasoning": None,
         "reasoning_content": None,
         "refusal": None,
+        "deleted": False,
     }
 
 

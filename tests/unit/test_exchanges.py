@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from mnemon.context.exchanges import NO_RESULT, completed, exchanges, units
+from mnemon.context.exchanges import NO_RESULT, completed, exchanges, told, units
 from mnemon.core.records import Message, StoredMessage
 
 
@@ -56,3 +57,17 @@ def test_a_call_that_is_answered_now_needs_none() -> None:
     """A result among the new messages counts; the history stays as it is."""
     history = [user(1), call(2, "a")]
     assert completed(history, [Message({"role": "tool", "tool_call_id": "a", "content": "now"})]) == history
+
+
+def test_what_was_deleted_is_not_told() -> None:
+    """Without its question an answer is left out, without its call a result; a deleted answer leaves its question."""
+    history = [user(1), call(2, "a"), result(3, "a"), user(4), said(5, {"role": "assistant", "content": "yes"})]
+
+    def without(*gone: int) -> list[int]:
+        return [m.position for m in told([replace(m, erased=m.position in gone) for m in history])]
+
+    assert without() == [1, 2, 3, 4, 5]
+    assert without(1) == [4, 5]
+    assert without(2) == [1, 4, 5]
+    assert without(3) == [1, 2, 4, 5]
+    assert without(5) == [1, 2, 3, 4]

@@ -8,6 +8,7 @@ from mnemon.cli.backup import backup, restore
 from mnemon.cli.chat import chat
 from mnemon.cli.check import check
 from mnemon.cli.keys import keys
+from mnemon.cli.memory import memory
 from mnemon.cli.serve import serve
 
 
@@ -20,5 +21,5 @@ def main() -> None:
     """
 
 
-for command in (serve, chat, keys, check, backup, restore):
+for command in (serve, chat, keys, memory, check, backup, restore):
     main.add_command(command)

@@ -32,6 +32,14 @@ def units(exchange: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
     return found
 
 
+def told(history: Sequence[StoredMessage]) -> list[StoredMessage]:
+    """A transcript without what was deleted: an answer makes no sense without its question, nor a result without its call."""
+    if not any(m.erased for m in history):
+        return list(history)
+    kept = [units(exchange) for exchange in exchanges(history) if not exchange[0].erased]
+    return [m for exchange in kept for unit in exchange if not unit[0].erased for m in unit if not m.erased]
+
+
 def continues(new: Sequence[Message]) -> bool:
     """Whether the newest messages make no sense without the exchange before them: tool results, or a reply made anew."""
     return not new or new[0].role == "tool"

@@ -37,6 +37,10 @@ def memory() -> str:
     return "mem_" + secrets.token_hex(12)
 
 
+def deletion() -> str:
+    return "del_" + secrets.token_hex(12)
+
+
 def request() -> str:
     return "req_" + secrets.token_hex(8)
 

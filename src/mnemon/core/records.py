@@ -102,6 +102,8 @@ class StoredMessage:
     tokens: int | None = None
     counted_by: str | None = None
     finish_reason: str | None = None
+    erased: bool = False
+    """Deleted on demand: role, position and digest are left, so that the conversation stays whole and knows it when it is sent again."""
 
     @property
     def role(self) -> str:
@@ -176,6 +178,8 @@ class Lineage:
     branches: int
     state: tuple[StateLine, ...] = ()
     scope_memories: int = 0
+    scope_erasures: int = 0
+    erasures: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from starlette.routing import Route
 
-from mnemon.edge import chat, discovery, sessions
+from mnemon.edge import chat, discovery, memory, sessions
 
 ONE = "/api/sessions/{session_id}"
+MEMORY = "/v1/memory/{memory_id}"
 
 
 def routes() -> list[Route]:
@@ -22,6 +23,21 @@ def routes() -> list[Route]:
         Route("/v1/capabilities", discovery.capabilities, methods=["GET"]),
         Route("/v1/context/preview", chat.preview, methods=["POST"]),
         Route("/v1/receipts/{receipt_id}", discovery.receipt, methods=["GET"]),
+        Route("/v1/memory", memory.index, methods=["GET"]),
+        Route("/v1/memory", memory.add, methods=["POST"]),
+        Route("/v1/memory/search", memory.search, methods=["GET", "POST"]),
+        Route("/v1/memory/timeline", memory.timeline, methods=["GET"]),
+        Route("/v1/memory/reversals", memory.reversals, methods=["GET"]),
+        Route("/v1/memory/why", memory.why, methods=["GET"]),
+        Route("/v1/memory/export", memory.export, methods=["GET"]),
+        Route("/v1/memory/import", memory.take_over, methods=["POST"]),
+        Route("/v1/memory/delete", memory.delete, methods=["POST"]),
+        Route(MEMORY, memory.get, methods=["GET"]),
+        Route(MEMORY, memory.update, methods=["PATCH"]),
+        Route(MEMORY, memory.delete_one, methods=["DELETE"]),
+        Route(MEMORY + "/pin", memory.pin, methods=["POST"]),
+        Route(MEMORY + "/unpin", memory.unpin, methods=["POST"]),
+        Route(MEMORY + "/reopen", memory.reopen, methods=["POST"]),
         Route("/api/sessions", sessions.index, methods=["GET"]),
         Route("/api/sessions", sessions.create, methods=["POST"]),
         Route(ONE, sessions.get, methods=["GET"]),

@@ -13,6 +13,7 @@ from mnemon.core.clock import Clock
 from mnemon.core.metrics import Metrics
 from mnemon.edge.auth import Keyring
 from mnemon.edge.identity import checked
+from mnemon.memory.base import Memory
 from mnemon.store.base import Driver
 from mnemon.turn.naming import Names
 from mnemon.turn.pipeline import Turns
@@ -24,6 +25,8 @@ class Services:
 
     driver: Driver
     turns: Turns
+    memory: Memory
+    timezone: str
     names: Names
     keyring: Keyring
     metrics: Metrics

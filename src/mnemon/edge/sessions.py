@@ -18,6 +18,7 @@ from mnemon.edge.body import read_object
 from mnemon.edge.chat import begin, if_busy
 from mnemon.edge.idempotency import idempotency_of, last_event_id, once
 from mnemon.edge.services import Services, path_value, services
+from mnemon.memory import erasure
 from mnemon.store.base import Row, Tx
 from mnemon.store.messages import Messages, wire
 from mnemon.store.sessions import NewSession, Sessions, missing
@@ -160,8 +161,17 @@ async def update(request: Request) -> Response:
 
 
 async def delete(request: Request) -> Response:
-    session_id, tenant = path_value(request, "session_id"), request.state.tenant
-    await services(request).driver.write(lambda tx: Sessions(tx, tenant).delete(session_id))
+    app = services(request)
+    session_id, tenant, now = path_value(request, "session_id"), request.state.tenant, app.clock()
+
+    def work(tx: Tx) -> None:
+        lineage = Sessions(tx, tenant).lineage_of(session_id)
+        if lineage is None:
+            raise missing(session_id)
+        plan = erasure.planned(tx, tenant, lineage.scope, erasure.Selector(session_id=session_id), hold=True)
+        erasure.carried_out(tx, tenant, lineage.scope, plan, memory=app.memory, at=now)
+
+    await app.driver.write(work)
     return render.JsonResponse({"object": "hermes.session.deleted", "id": session_id, "deleted": True})
 
 

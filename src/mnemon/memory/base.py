@@ -14,7 +14,8 @@ from mnemon.store.base import Tx
 class Query:
     """What is to be recalled, and for whom.
 
-    `size` and `memories` are how many passages and memories the scope had when the turn began. `lineage` and `live` say which messages
+    `size` and `memories` are how many passages and memories the scope had when the turn began, `erasures` how often something was erased
+    from it. `lineage` and `live` say which messages
     are in the prompt already: those of the lineage behind position `live`.
     """
 
@@ -26,6 +27,7 @@ class Query:
     text: str
     identity: Identity
     memories: int = 0
+    erasures: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,13 @@ class Memory(Protocol):
 
     def learn(self, tx: Tx, learned: Learned) -> Taken:
         """Write what was planned, inside the transaction of the turn."""
+        ...
+
+    def reword(self, tx: Tx, learned: Learned) -> None:
+        """Words were erased from messages, and all that made them findable: make them findable by what is left.
+
+        The `plans` are the messages as they are now.
+        """
         ...
 
     def committed(self, learned: Learned, taken: Taken) -> None:

@@ -67,8 +67,7 @@ class Builtin:
 
     def prepare(self, messages: Sequence[Message], *, at: float) -> list[Plan]:
         said = [self._distilled(m, at) for m in messages]
-        stated = [[(c.start, c.end) for c in d.candidates] if d else [] for d in said]
-        pieces = self.passages.prepare(messages, stated)
+        pieces = self.passages.prepare(messages, list(map(stretches, said)))
         return [Plan(passages=p, distilled=d if p else None) for p, d in zip(pieces, said, strict=True)]
 
     def _distilled(self, message: Message, at: float) -> Distilled | None:
@@ -79,9 +78,8 @@ class Builtin:
         return found if found.candidates or found.refusals else None
 
     def learn(self, tx: Tx, learned: Learned) -> Taken:
-        mark = self.passages.learn(
-            tx, self._found_by(learned)
-        )  # first: it holds the scope, so that nobody else changes its ledger meanwhile
+        # First: it holds the scope, so that nobody else changes its ledger meanwhile.
+        mark = self.passages.learn(tx, self._found_by(learned))
         said = [ledger.Said(position=at, origin="user", distilled=plan.distilled) for at, plan in learned.plans if plan.distilled]
         turn = ledger.Turn(
             tenant=learned.tenant,
@@ -94,11 +92,22 @@ class Builtin:
         )
         return Taken(mark=mark, diff=ledger.learn(tx, turn, self.language.judge))
 
+    def reword(self, tx: Tx, learned: Learned) -> None:
+        messages = [message for _, message in learned.plans]
+        pieces = self.passages.prepare(messages, [stretches(self._distilled(m, learned.at)) for m in messages])
+        plans = [(position, piece) for (position, _), piece in zip(learned.plans, pieces, strict=True)]
+        self.passages.learn(tx, replace(learned, plans=plans))
+
     def committed(self, learned: Learned, taken: Taken) -> None:
         self.passages.committed(self._found_by(learned), taken.mark)
 
     def _found_by(self, learned: Learned) -> Learned:
         return replace(learned, plans=[(at, plan.passages) for at, plan in learned.plans])
+
+
+def stretches(said: Distilled | None) -> list[tuple[int, int]]:
+    """Where in a message something is stated."""
+    return [(c.start, c.end) for c in said.candidates] if said else []
 
 
 class Nothing:
@@ -112,6 +121,9 @@ class Nothing:
 
     def learn(self, tx: Tx, learned: Learned) -> Taken:
         return Taken(mark=0, diff={})
+
+    def reword(self, tx: Tx, learned: Learned) -> None:
+        """Nothing was findable."""
 
     def committed(self, learned: Learned, taken: Taken) -> None:
         """Nothing was learned."""

@@ -64,7 +64,7 @@ class FullText:
 
     async def _current(self, query: Query, indexes: Indexes) -> Index:
         """The scope's index, with everything that was committed when this turn began."""
-        index = indexes.get(query.scope)
+        index = indexes.get(query.scope, query.erasures)
         while index.last < query.size:
             entries = await self.driver.read(partial(load, query=query, after=index.last))
             for entry in entries:

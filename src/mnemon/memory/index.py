@@ -38,7 +38,8 @@ OFFERED = 5  # characters for each token of room: some that are found will not f
 class Index:
     """The passages of one scope. A row is a passage's place in all the arrays."""
 
-    def __init__(self) -> None:
+    def __init__(self, erasures: int = 0) -> None:
+        self.erasures = erasures
         self.numbers = array("I")
         self.places = array("q")
         self.positions = array("I")
@@ -265,11 +266,12 @@ class Indexes:
         self.most = most_passages
         self.indexes: OrderedDict[int, Index] = OrderedDict()
 
-    def get(self, scope: int) -> Index:
+    def get(self, scope: int, erasures: int = 0) -> Index:
+        """The index of a scope; a new one if words were erased from the scope since, for it holds them too."""
         index = self.indexes.get(scope)
-        if index is None:
+        if index is None or index.erasures < erasures:
             self._make_room()
-            index = self.indexes[scope] = Index()
+            index = self.indexes[scope] = Index(erasures)
         self.indexes.move_to_end(scope)
         return index
 

@@ -145,6 +145,13 @@ class Driver(Protocol):
         """
         ...
 
+    async def scrub(self, *, whole: bool) -> bool:
+        """Take what was deleted out of the database's own files, beside readers and writers; False if somebody was in the way.
+
+        With `whole`, everything is rewritten, at any size; without, only if that takes no time that a turn would notice.
+        """
+        ...
+
     def stamp(self, topic: str) -> int:
         """A number that changes whenever any process touched the topic (`Tx.touch`). Cheap enough for every request."""
         ...

@@ -46,6 +46,9 @@ class Records:
         if bytes(row["fingerprint"]) != wanted.fingerprint:
             message = f"the Idempotency-Key {wanted.key!r} was used before with another body"
             raise errors.Conflict(message, code="idempotency_key_conflict", param="Idempotency-Key")
+        if row["erased"]:
+            message = "the reply to this request was deleted together with what it was about; nothing was done again"
+            raise errors.Conflict(message, code="reply_deleted", param="Idempotency-Key")
         if row["owner"] is not None:
             return int(row["owner"])
         return Record(headers=msgspec.json.decode(row["headers"]), body=bytes(row["body"]))

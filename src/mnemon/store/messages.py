@@ -28,6 +28,7 @@ def stored(row: Row) -> StoredMessage:
         tokens=row["tokens"],
         counted_by=row["counted_by"],
         finish_reason=row["finish_reason"],
+        erased=bool(row["erased"]),
     )
 
 
@@ -108,4 +109,5 @@ def wire(message: StoredMessage) -> dict[str, Any]:
         "reasoning": body.get("reasoning"),
         "reasoning_content": body.get("reasoning_content"),
         "refusal": body.get("refusal"),
+        "deleted": message.erased,
     }

@@ -44,6 +44,7 @@ OPTIONS = {
 }
 # Every statement of ours has its index. Until a table was analysed the planner takes it for tiny and reads all of it, at any size.
 SETTINGS = "SET enable_seqscan = off; SET jit = off; SET statement_timeout = '60s'"
+HOLD_WORDS = "messages memories memory_terms passages lineages sessions compactions idempotency frames receipts".split()
 MIGRATION_LOCK = 7_236_431  # any number, the same in every process: two servers that start together migrate one after the other
 
 
@@ -235,6 +236,18 @@ class Postgres:
         """How to connect, where the address itself does not say it."""
         given = psycopg.conninfo.conninfo_to_dict(self.url)
         return {name: value for name, value in OPTIONS.items() if name not in given}
+
+    async def scrub(self, *, whole: bool) -> bool:
+        """Vacuum: dead rows are gone for good, and their space is free for others."""
+        await asyncio.to_thread(self._vacuum)
+        return True
+
+    def _vacuum(self) -> None:
+        try:
+            with psycopg.connect(self.url, **self._options(), autocommit=True) as connection:
+                connection.execute(f"VACUUM {', '.join(HOLD_WORDS)}")
+        except psycopg.Error as error:
+            raise errors.Unavailable("the database could not be vacuumed") from error
 
     def stamp(self, topic: str) -> int:
         # What was touched while we were not listening is not known, so a new connection counts as a touch of every topic.

@@ -24,7 +24,7 @@ class Receipts:
         self.tx.run("receipts_add", tenant=self.tenant, id=receipt_id, lineage=lineage, body=text, at=at)
 
     def get(self, receipt_id: str) -> dict[str, Any]:
-        """The receipt, with recalled and learned texts as their messages have them now; null where a message is gone. Raises `NotFound`."""
+        """The receipt, with recalled and learned texts as their messages have them now; null where they were deleted. Raises `NotFound`."""
         row = self.tx.one("receipts_get", tenant=self.tenant, id=receipt_id)
         if row is None:
             message = f"there is no receipt {receipt_id!r}"
@@ -42,4 +42,5 @@ class Receipts:
         if row is None:
             return None
         text = text_of(msgspec.json.decode(row["body"]).get("content"))
-        return text[evidence["start"] : evidence["start"] + evidence["length"]]
+        found = text[evidence["start"] : evidence["start"] + evidence["length"]]
+        return found if found.strip() else None

@@ -7,7 +7,7 @@ of a lineage points at the lineage, so the tip is found from any of them in one 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from mnemon.core import errors
 from mnemon.core.records import Identity, Lineage
@@ -49,6 +49,15 @@ class Usage:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
+class Scope(NamedTuple):
+    """A memory scope: how many passages and memories it was given, and how often something was erased from it."""
+
+    id: int
+    passages: int
+    memories: int
+    erasures: int
+
+
 class Sessions:
     """Sessions of one tenant."""
 
@@ -86,10 +95,10 @@ class Sessions:
         """What `/new` and `/reset` do: from now on the key alone continues this lineage."""
         self.tx.run("channels_set", tenant=self.tenant, session_key=session_key, lineage=lineage)
 
-    def existing_scope(self, session_key: str) -> tuple[int, int, int] | None:
-        """The scope of a key that was used before: (id, how many passages it has, how many memories it was given)."""
+    def existing_scope(self, session_key: str) -> Scope | None:
+        """The scope of a key that was used before."""
         row = self.tx.one("scopes_find", tenant=self.tenant, kind="key", name=session_key)
-        return (int(row["id"]), int(row["passages"]), int(row["memories"])) if row else None
+        return Scope(*(int(row[name]) for name in Scope._fields)) if row else None
 
     def scope(self, session_key: str | None, root: str) -> tuple[int, int]:
         """The memory scope, made if need be: the key's if there is one, else the lineage's own."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import logging
+import mmap
 import os
 import queue
 import sqlite3
@@ -29,6 +31,9 @@ Result = tuple[Any, BaseException | None]
 READERS = 4
 LARGEST_BATCH = 64
 CACHE_KIB = 8192
+REWRITTEN_AT_ONCE = 64 * 2**20  # bytes, which takes about half a second
+
+log = logging.getLogger("mnemon.store")
 
 
 class SqliteTx:
@@ -147,6 +152,7 @@ class Sqlite:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten; `scrub` does the rest
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         return connection
 
@@ -312,6 +318,34 @@ class Sqlite:
         """Move what the write-ahead log holds into the file itself, so that the file is all there is. Nobody else may have it open."""
         with self._look() as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    async def scrub(self, *, whole: bool) -> bool:
+        """Rewrite the file, since a page may keep a copy of what stood in it before, and empty the log."""
+        return await asyncio.to_thread(self._scrub, whole=whole)
+
+    def _scrub(self, *, whole: bool) -> bool:
+        connection = self._connect()
+        try:
+            if whole or self.path.stat().st_size <= REWRITTEN_AT_ONCE:
+                connection.execute("VACUUM")
+            busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except sqlite3.OperationalError as error:
+            log.warning("deleted words could not be swept out of %s yet: %s", self.path, error)
+            return False
+        finally:
+            connection.close()
+        return not busy
+
+    def holds(self, words: Iterable[bytes]) -> set[bytes]:
+        """Which of these stand anywhere in the bytes of the file, its log or its index."""
+        found: set[bytes] = set()
+        wanted = set(words)
+        for name in ("", "-wal", "-shm"):
+            path = self.path.with_name(self.path.name + name)
+            if path.exists() and path.stat().st_size:
+                with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                    found |= {each for each in wanted - found if data.find(each) >= 0}
+        return found
 
     def integrity(self) -> str:
         """What SQLite says of the file: ok, or what is wrong."""

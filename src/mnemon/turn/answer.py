@@ -139,8 +139,10 @@ class Answer:
         begun = self.begun
         upto = result.compaction.upto if result.compaction else begun.compacted_to
         branches = (begun.lineage.branches if begun.lineage else 0) + (begun.cut is not None)
+        erasures = begun.lineage.erasures if begun.lineage else 0
         live = [m for m in (*begun.history, *result.messages) if m.position > upto]
-        self.parts.tails.keep(lineage, Version(chain=result.rows[-1][2], compacted_to=upto, branches=branches), live)
+        version = Version(chain=result.rows[-1][2], compacted_to=upto, branches=branches, erasures=erasures)
+        self.parts.tails.keep(lineage, version, live)
 
     async def _plans(self, messages: tuple[StoredMessage, ...], now: float) -> list[Any]:
         said = [m.message for m in messages]

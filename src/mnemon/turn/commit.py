@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mnemon.context.compress import Compaction
-from mnemon.core.records import Effective, Json, Lineage, StoredMessage, chained
+from mnemon.core.records import Effective, Json, Lineage, StateLine, StoredMessage, chained
 from mnemon.memory.base import Learned, Memory, Taken
 from mnemon.store.base import Tx
+from mnemon.store.erasures import Erasures
 from mnemon.store.idempotency import Record, Records
 from mnemon.store.messages import Messages, lines_json
 from mnemon.store.receipts import Receipts
@@ -95,7 +96,7 @@ def prepared(tx: Tx, result: Result, *, chain: bytes) -> Lineage:
         Messages(tx, request.tenant, lineage.id).archive(start=begun.cut, number=lineage.branches + 1, at=result.at)
         Removals(tx, request.tenant, lineage.scope).edited_away(lineage.id, start=begun.cut, at=result.at)
         if begun.cut <= lineage.compacted_to:
-            sessions.rewind(lineage.id, upto=begun.compacted_to, state=lines_json(begun.state))
+            sessions.rewind(lineage.id, upto=begun.compacted_to, state=state_json(tx, lineage, request.tenant, begun.state))
         else:
             sessions.branched(lineage.id)
     return lineage
@@ -135,6 +136,15 @@ def compress(tx: Tx, result: Result, lineage: Lineage) -> None:
     """Continue the lineage in a child, if this turn filled its parent."""
     if result.compaction is None:
         return
-    state = lines_json(result.compaction.state)
-    sessions = Sessions(tx, result.begun.request.tenant)
+    tenant = result.begun.request.tenant
+    state = state_json(tx, lineage, tenant, result.compaction.state)
+    sessions = Sessions(tx, tenant)
     sessions.continue_in(str(result.effective.session_id), lineage, upto=result.compaction.upto, state=state, at=result.at)
+
+
+def state_json(tx: Tx, lineage: Lineage, tenant: str, state: Sequence[StateLine]) -> str:
+    """A compressed state, without the lines whose words were erased while the turn was running."""
+    now = Sessions(tx, tenant).lineage_of(lineage.tip)
+    if now is None or now.erasures == lineage.erasures:
+        return lines_json(state)
+    return lines_json(Erasures(tx, tenant, now.scope).standing(lineage.id, state))

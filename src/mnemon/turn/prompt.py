@@ -49,6 +49,7 @@ async def recall(parts: Parts, begun: Begun, *, live: int) -> list[Recalled]:
             scope=place.scope,
             size=place.size,
             memories=place.memories,
+            erasures=place.erasures,
             lineage=begun.lineage.id if begun.lineage else 0,
             live=live,
             text=asked,

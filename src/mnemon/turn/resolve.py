@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mnemon.context.exchanges import told
 from mnemon.core import errors, ids
 from mnemon.core.records import Lineage, Message, StateLine, StoredMessage, TurnRequest
 from mnemon.store.base import Tx
 from mnemon.store.idempotency import Record, Records
 from mnemon.store.messages import Messages
-from mnemon.store.sessions import Sessions, missing
+from mnemon.store.sessions import Scope, Sessions, missing
 from mnemon.turn import reconcile
 from mnemon.turn.tails import Tails
 
@@ -26,6 +27,7 @@ class Place:
     scope: int
     size: int
     memories: int
+    erasures: int = 0
     only_this: bool = False
 
 
@@ -161,7 +163,7 @@ def first_turn(sessions: Sessions, request: TurnRequest, *, lease: str, token: s
         session_key=identity.session_key,
         lease=lease,
         token=token,
-        scopes=(Place(scope=scope[0], size=scope[1], memories=scope[2]),) if scope else (),
+        scopes=(place(scope),) if scope else (),
         new=request.spoken(),
     )
 
@@ -174,9 +176,9 @@ def next_turn(tx: Tx, sessions: Sessions, request: TurnRequest, *, lineage: Line
         upto, state = messages.compaction_before(found.cut)
     history: Sequence[StoredMessage] | None
     if found.cut is not None:
-        history = messages.live(after=upto, before=found.cut)
+        history = told(messages.live(after=upto, before=found.cut))
     elif (history := tails.get(lineage)) is None:
-        history = messages.live(after=upto)
+        history = told(messages.live(after=upto))
     check_tool_results(history, found.new, request)
     return Begun(
         request=request,
@@ -199,12 +201,23 @@ def scopes_of(sessions: Sessions, request: TurnRequest, lineage: Lineage) -> tup
     """Where to recall from: the lineage's scope, and the key's while the session is about to bind to it."""
     key = request.identity.session_key
     shared = bool(lineage.session_key is not None or lineage.scope_memories) and sessions.shared(lineage.scope, lineage.id)
-    found = [Place(scope=lineage.scope, size=lineage.scope_size, memories=lineage.scope_memories, only_this=not shared)]
+    own = Place(
+        scope=lineage.scope,
+        size=lineage.scope_size,
+        memories=lineage.scope_memories,
+        erasures=lineage.scope_erasures,
+        only_this=not shared,
+    )
+    found = [own]
     if key is not None and lineage.session_key is None:
         scope = sessions.existing_scope(key)
         if scope:
-            found.append(Place(scope=scope[0], size=scope[1], memories=scope[2]))
+            found.append(place(scope))
     return tuple(found)
+
+
+def place(scope: Scope) -> Place:
+    return Place(scope=scope.id, size=scope.passages, memories=scope.memories, erasures=scope.erasures)
 
 
 def check_tool_results(history: Sequence[StoredMessage], new: Sequence[Message], request: TurnRequest) -> None:

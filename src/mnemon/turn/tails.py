@@ -23,10 +23,11 @@ class Version:
     chain: bytes
     compacted_to: int
     branches: int
+    erasures: int
 
     @classmethod
     def of(cls, lineage: Lineage) -> Version:
-        return cls(chain=lineage.chain, compacted_to=lineage.compacted_to, branches=lineage.branches)
+        return cls(chain=lineage.chain, compacted_to=lineage.compacted_to, branches=lineage.branches, erasures=lineage.erasures)
 
 
 class Tails:

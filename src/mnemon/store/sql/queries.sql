@@ -34,7 +34,7 @@ DELETE FROM leases WHERE tenant = :tenant AND name = :name AND token = :token;
 -- Idempotency ---------------------------------------------------------------------------------------------------------
 
 -- name: idempotency_find
-SELECT fingerprint, owner, headers, body, at FROM idempotency WHERE slot = :slot;
+SELECT fingerprint, owner, headers, body, at, erased FROM idempotency WHERE slot = :slot;
 
 -- name: idempotency_begin
 INSERT INTO idempotency (slot, tenant, fingerprint, owner, at) VALUES (:slot, :tenant, :fingerprint, :owner, :at)
@@ -67,7 +67,7 @@ DELETE FROM frames WHERE slot = :slot;
 -- Scopes and channels -------------------------------------------------------------------------------------------------
 
 -- name: scopes_find
-SELECT id, passages, memories FROM scopes WHERE tenant = :tenant AND kind = :kind AND name = :name;
+SELECT id, passages, memories, erasures FROM scopes WHERE tenant = :tenant AND kind = :kind AND name = :name;
 
 -- name: scopes_add
 INSERT INTO scopes (tenant, kind, name) VALUES (:tenant, :kind, :name)
@@ -96,8 +96,9 @@ INSERT INTO channels (tenant, session_key, lineage) VALUES (:tenant, :session_ke
 -- Lineages and sessions -----------------------------------------------------------------------------------------------
 
 -- name: lineages_find
-SELECT l.id, l.root, l.tip, l.scope, l.session_key, l.system_prompt, l.next_position, l.compacted_to, l.state, l.chain, l.branches,
-       t.parent_id AS parent, c.passages AS scope_size, c.memories AS scope_memories
+SELECT l.id, l.root, l.tip, l.scope, l.session_key, l.system_prompt, l.next_position, l.compacted_to, l.state, l.chain, l.branches, l.erasures,
+       t.parent_id AS parent, c.passages AS scope_size, c.memories AS scope_memories,
+       c.erasures AS scope_erasures
 FROM sessions s JOIN lineages l ON l.id = s.lineage JOIN sessions t ON t.tenant = l.tenant AND t.id = l.tip JOIN scopes c ON c.id = l.scope
 WHERE s.tenant = :tenant AND s.id = :id;
 
@@ -203,19 +204,19 @@ INSERT INTO messages (tenant, lineage, position, session_id, role, body, tokens,
 VALUES (:tenant, :lineage, :position, :session_id, :role, :body, :tokens, :counted_by, :digest, :chain, :finish_reason, :at);
 
 -- name: messages_live
-SELECT position, session_id, body, tokens, counted_by, finish_reason, at FROM messages
+SELECT position, session_id, body, tokens, counted_by, finish_reason, at, erased FROM messages
 WHERE lineage = :lineage AND branch = 0 AND position > :after AND position < :before AND tenant = :tenant ORDER BY position;
 
 -- name: messages_page
-SELECT position, session_id, body, tokens, counted_by, finish_reason, at FROM messages
+SELECT position, session_id, body, tokens, counted_by, finish_reason, at, erased FROM messages
 WHERE lineage = :lineage AND branch = 0 AND tenant = :tenant ORDER BY position LIMIT :limit OFFSET :offset;
 
 -- name: messages_page_latest
-SELECT position, session_id, body, tokens, counted_by, finish_reason, at FROM messages
+SELECT position, session_id, body, tokens, counted_by, finish_reason, at, erased FROM messages
 WHERE lineage = :lineage AND branch = 0 AND tenant = :tenant ORDER BY position DESC LIMIT :limit OFFSET :offset;
 
 -- name: messages_page_branch
-SELECT m.position, m.session_id, m.body, m.tokens, m.counted_by, m.finish_reason, m.at FROM messages m
+SELECT m.position, m.session_id, m.body, m.tokens, m.counted_by, m.finish_reason, m.at, m.erased FROM messages m
 JOIN branches b ON b.lineage = m.lineage AND b.number = :branch
 WHERE m.lineage = :lineage AND m.tenant = :tenant
   AND (m.branch = b.number OR (m.position < b.start AND (m.branch = 0 OR m.branch > b.number)))
@@ -235,8 +236,8 @@ SELECT position, digest, chain FROM messages WHERE lineage = :lineage AND branch
 UPDATE messages SET branch = :branch WHERE lineage = :lineage AND branch = 0 AND position >= :start AND tenant = :tenant;
 
 -- name: messages_copy
-INSERT INTO messages (tenant, lineage, position, session_id, role, body, tokens, counted_by, digest, chain, finish_reason, at)
-SELECT tenant, :copy, position, :session_id, role, body, tokens, counted_by, digest, chain, finish_reason, at FROM messages
+INSERT INTO messages (tenant, lineage, position, session_id, role, body, tokens, counted_by, digest, chain, finish_reason, at, erased)
+SELECT tenant, :copy, position, :session_id, role, body, tokens, counted_by, digest, chain, finish_reason, at, erased FROM messages
 WHERE lineage = :lineage AND branch = 0 AND tenant = :tenant ORDER BY position;
 
 -- name: branches_add
@@ -629,3 +630,92 @@ INSERT INTO receipts (tenant, id, lineage, body, at) VALUES (:tenant, :id, :line
 
 -- name: receipts_get
 SELECT body, at FROM receipts WHERE tenant = :tenant AND id = :id;
+
+-- Erasures: what is deleted on demand -----------------------------------------------------------------------------------
+
+-- name: erasures_hold @sqlite
+SELECT id, root, session_key FROM lineages WHERE scope = :scope AND tenant = :tenant ORDER BY id;
+
+-- name: erasures_hold @postgres
+SELECT id, root, session_key FROM lineages WHERE scope = :scope AND tenant = :tenant ORDER BY id FOR UPDATE;
+
+-- name: erasures_lineages
+SELECT id, root, session_key FROM lineages WHERE scope = :scope AND tenant = :tenant ORDER BY id;
+
+-- name: erasures_messages
+SELECT m.lineage, m.position, m.session_id, m.role, m.body, m.at, m.erased FROM messages m
+WHERE m.lineage = :lineage AND m.position >= :first AND m.position <= :last AND m.tenant = :tenant ORDER BY m.position;
+
+-- name: erasures_between
+SELECT m.lineage, m.position, m.session_id, m.role, m.body, m.at, m.erased FROM lineages l JOIN messages m ON m.lineage = l.id
+WHERE l.scope = :scope AND l.tenant = :tenant AND m.at >= :since AND m.at < :until ORDER BY m.lineage, m.position;
+
+-- name: erasures_holding @sqlite
+SELECT m.lineage, m.position, m.session_id, m.role, m.body, m.at, m.erased FROM lineages l JOIN messages m ON m.lineage = l.id
+WHERE l.scope = :scope AND l.tenant = :tenant AND instr(m.body, :words) > 0 ORDER BY m.lineage, m.position;
+
+-- name: erasures_holding @postgres
+SELECT m.lineage, m.position, m.session_id, m.role, m.body, m.at, m.erased FROM lineages l JOIN messages m ON m.lineage = l.id
+WHERE l.scope = :scope AND l.tenant = :tenant AND strpos(m.body, :words) > 0 ORDER BY m.lineage, m.position;
+
+-- name: erasures_evidence
+SELECT e.memory, e.lineage, e.position, e.start, e.length FROM evidence e JOIN memories m ON m.tenant = e.tenant AND m.id = e.memory
+WHERE e.lineage = :lineage AND e.position >= :first AND e.position <= :last AND e.tenant = :tenant AND m.scope = :scope;
+
+-- name: erasures_by_hand
+SELECT * FROM memories WHERE scope = :scope AND version = 0 AND recorded_at >= :since AND recorded_at < :until AND tenant = :tenant
+ORDER BY recorded_at, id;
+
+-- name: erasures_reword
+UPDATE messages SET body = :body, erased = :erased WHERE lineage = :lineage AND position = :position AND tenant = :tenant;
+
+-- name: erasures_passages
+DELETE FROM passages WHERE lineage = :lineage AND position = :position AND tenant = :tenant;
+
+-- name: erasures_state
+SELECT state FROM lineages WHERE id = :lineage AND tenant = :tenant;
+
+-- name: erasures_states
+SELECT upto, state FROM compactions WHERE lineage = :lineage ORDER BY upto;
+
+-- name: erasures_restate
+UPDATE lineages SET state = :state WHERE id = :lineage AND tenant = :tenant;
+
+-- name: erasures_restate_old
+UPDATE compactions SET state = :state WHERE lineage = :lineage AND upto = :upto;
+
+-- name: erasures_previews
+SELECT id, preview FROM sessions WHERE lineage = :lineage AND tenant = :tenant AND preview IS NOT NULL;
+
+-- name: erasures_records @sqlite
+UPDATE idempotency SET headers = '{}', body = x'', erased = TRUE WHERE lineage = :lineage AND tenant = :tenant AND owner IS NULL;
+
+-- name: erasures_records @postgres
+UPDATE idempotency SET headers = '{}', body = '', erased = TRUE WHERE lineage = :lineage AND tenant = :tenant AND owner IS NULL;
+
+-- name: erasures_lineage
+UPDATE lineages SET erasures = erasures + 1 WHERE id = :lineage AND tenant = :tenant;
+
+-- name: erasures_scope
+UPDATE scopes SET erasures = erasures + 1 WHERE id = :scope AND tenant = :tenant;
+
+-- name: sweeps_add
+INSERT INTO sweeps (at) VALUES (:at);
+
+-- name: sweeps_waiting
+SELECT max(id) AS id FROM sweeps;
+
+-- name: sweeps_done
+DELETE FROM sweeps WHERE id <= :id;
+
+-- name: scope_of_memory
+SELECT scope FROM memories WHERE tenant = :tenant AND id = :id;
+
+-- name: texts_anywhere @sqlite
+SELECT EXISTS (SELECT 1 FROM messages WHERE instr(body, :words) > 0) OR EXISTS (SELECT 1 FROM memories WHERE instr(text, :words) > 0)
+  OR EXISTS (SELECT 1 FROM lineages WHERE instr(COALESCE(system_prompt, ''), :words) > 0 OR instr(state, :words) > 0)
+  OR EXISTS (SELECT 1 FROM idempotency WHERE instr(CAST(COALESCE(body, x'') AS TEXT), :words) > 0) AS yes;
+
+-- name: texts_anywhere @postgres
+SELECT EXISTS (SELECT 1 FROM messages WHERE strpos(body, :words) > 0) OR EXISTS (SELECT 1 FROM memories WHERE strpos(text, :words) > 0)
+  OR EXISTS (SELECT 1 FROM lineages WHERE strpos(COALESCE(system_prompt, ''), :words) > 0 OR strpos(state, :words) > 0) AS yes;
