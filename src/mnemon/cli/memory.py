@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import shutil
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +15,8 @@ import msgspec
 
 from mnemon import app as composition
 from mnemon.cli import options, proof
-from mnemon.cli.keys import existing, moment, opened, table
+from mnemon.cli.keys import existing, opened
+from mnemon.cli.tables import HIT, MEMORY, TIMELINE, short, tell
 from mnemon.config import Settings
 from mnemon.core import clock, errors
 from mnemon.core.records import Identity, Json
@@ -360,49 +360,3 @@ def summary(plan: erasure.Plan) -> str:
 async def recalled(shelf: Shelf, words: str) -> tuple[int | None, list[Any]]:
     scope, found = await desk.recalled(shelf.driver, shelf.memory, tenant=shelf.tenant, identity=shelf.identity, text=words)
     return (scope.id if scope else None), found
-
-
-# -- printing -----------------------------------------------------------------------------------------------------------
-
-Column = tuple[str, Callable[[Json], str]]
-MEMORY: list[Column] = [
-    ("ID", lambda m: m["id"]),
-    ("SINCE", lambda m: moment(m["valid_from"])[:10]),
-    ("STATE", lambda m: m["state"] + (", pinned" if m["pinned"] else "")),
-    ("KIND", lambda m: m["kind"]),
-    ("MEMORY", lambda m: m["text"]),
-]
-HIT: list[Column] = [
-    ("SCORE", lambda h: f"{h['score']:.2f}"),
-    ("WHEN", lambda h: moment(h["at"])[:10]),
-    ("WHERE", lambda h: f"{h['evidence']['session_id']} #{h['evidence']['position']}" if h["evidence"] else "by hand"),
-    ("WORDS", lambda h: " ".join([h["text"], *h["notes"]])),
-]
-TIMELINE: list[Column] = [
-    ("FROM", lambda m: day(m["happened"]["start"] if m["happened"] else m["valid_from"])),
-    ("TO", lambda m: day(m["valid_to"]) if m["valid_to"] is not None else ""),
-    ("STATE", lambda m: m["state"]),
-    ("MEMORY", lambda m: m["text"]),
-]
-
-
-def tell(found: list[Json], *, plain: bool, columns: list[Column]) -> None:
-    if plain:
-        for each in found:
-            click.echo(msgspec.json.encode(each).decode())
-    elif not found:
-        click.echo("There is nothing.")
-    else:
-        width = shutil.get_terminal_size((140, 24)).columns
-        cells = [tuple(short(read(each), width) for _, read in columns) for each in found]
-        for line in table([tuple(name for name, _ in columns), *cells]):
-            click.echo(line)
-
-
-def short(text: str, most: int = 100) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def day(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d")
