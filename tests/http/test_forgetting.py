@@ -270,5 +270,5 @@ async def test_another_server_notices(tmp_path: Path, database_url: str) -> None
         for session in ("s", "t", "u"):
             await two.say("Tell me my passport number again.", session, "k")
             assert "XK-4471" not in two.model.seen
-        for index in two.app.state.services.memory.passages.indexes.indexes.values():
+        for index in two.app.state.services.memory.passages.engine.indexes.indexes.values():
             assert not [word for word in index.postings if "4471" in word]
