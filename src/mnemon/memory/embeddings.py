@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,14 @@ WORDS_KEPT = 20_000
 LONGEST_WORD = 40  # characters; longer ones are hardly ever seen again
 
 
+@cache
+def encoder() -> Encoder:
+    """The encoder of this process: it takes a moment to make, and tens of megabytes."""
+    return Encoder()
+
+
 class Encoder:
-    """Texts to vectors. Takes a moment to make."""
+    """Texts to vectors."""
 
     def __init__(self) -> None:
         folder = package_folder()

@@ -62,7 +62,7 @@ class Engine:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         if self.embeddings:
             try:
-                self.encoder = importlib.import_module("mnemon.memory.embeddings").Encoder()
+                self.encoder = importlib.import_module("mnemon.memory.embeddings").encoder()
             except (ImportError, OSError, ValueError) as error:
                 log.warning("no embeddings, recall goes by words alone: %s", error)
         self.indexes = importlib.import_module("mnemon.memory.index").Indexes(most_passages=PASSAGES_IN_MEMORY)
