@@ -7,7 +7,7 @@ statements of the ledger that hold, then, as room is left, sentences that nothin
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mnemon.context import blocks, tokens
 from mnemon.context.assemble import size
@@ -19,8 +19,7 @@ from mnemon.core.records import Stated, StateLine, StoredMessage
 KEPT_SHARE = 0.4  # of the threshold: far enough below it that the next compression is many turns away
 STATE_SHARE = 0.12  # of the budget
 RECENT_EXCHANGES = 2
-MOST_REQUESTS = 6
-MOST_EVENTS = 12
+PASSING_SHARE = 0.25  # of the state, for open requests and for events each: what was asked or done last does not drive out what holds
 SMALLEST_LINE = 20  # tokens: hardly a note with its label takes less
 
 
@@ -69,7 +68,8 @@ def plan(
         found = extract.sentences(group, recent=index >= len(groups) - RECENT_EXCHANGES)
         notes += [Note(line=line) for line in found]
     chosen = select(notes, counter=counter, room=int(budget * STATE_SHARE))
-    return Compaction(upto=groups[-1][-1].position, notes=tuple(chosen))
+    resting = (note if note.memories else replace(note, memories=extract.repeated(note.line.text)) for note in chosen)
+    return Compaction(upto=groups[-1][-1].position, notes=tuple(resting))
 
 
 def select(notes: Sequence[Note], *, counter: tokens.Counter, room: int) -> list[Note]:
@@ -77,8 +77,8 @@ def select(notes: Sequence[Note], *, counter: tokens.Counter, room: int) -> list
     newest = {(n.line.role, " ".join(n.line.text.casefold().split())): n for n in sorted(notes, key=said)}
     ranked = sorted(newest.values(), key=lambda n: (-n.line.score, -n.line.position, n.line.start))
     latest = max((n.line.position for n in ranked if n.line.kind == REQUEST), default=0)
-    places = {REQUEST: MOST_REQUESTS, "event": MOST_EVENTS}
     room -= counter.count(blocks.state(())) + tokens.MESSAGE
+    passing = dict.fromkeys((REQUEST, "event"), int(room * PASSING_SHARE))
     chosen: list[Note] = []
     shown: set[str] = set()
     for note in ranked:
@@ -86,15 +86,15 @@ def select(notes: Sequence[Note], *, counter: tokens.Counter, room: int) -> list
             break
         kind = note.line.kind
         expired = kind == REQUEST and note.line.position < latest - 2 * RECENT_EXCHANGES
-        if expired or places.get(kind, 1) < 1 or (note.follows and note.follows not in shown):
+        if expired or (note.follows and note.follows not in shown):
             continue
         price = counter.count(blocks.state_line(note.line)) + 1
-        if price <= room:
+        if price <= min(room, passing.get(kind, room)):
             chosen.append(note)
             shown.update(note.memories)
             room -= price
-            if kind in places:
-                places[kind] -= 1
+            if kind in passing:
+                passing[kind] -= price
     return sorted(chosen, key=said)
 
 

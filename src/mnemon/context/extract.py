@@ -31,11 +31,19 @@ class Extract:
         self.spans: dict[int, list[tuple[int, int]]] = {}
         for each in stated:
             self.spans.setdefault(each.position, []).append((each.start, each.start + each.length))
-        self.outdated = outdated(stated)
+        self.current: dict[str, list[str]] = {}
+        for value, memory in ((value, each.memory) for each in stated if each.holds for value in each.values):
+            self.current.setdefault(value.casefold(), []).append(memory)
+        self.outdated = naming({v for each in stated if not each.holds for v in each.values if v.casefold() not in self.current})
+        self.named = naming(self.current)
 
     def still_worth(self, state: Sequence[StateLine]) -> list[StateLine]:
         """The lines of an earlier state that are no statement's: those are made anew."""
         return [line for line in state if not self.understood(line.position, line.start, line.text) and not self.outdated.search(line.text)]
+
+    def repeated(self, text: str) -> tuple[str, ...]:
+        """The memories with a value that these words name: with such a memory they go."""
+        return tuple(memory for found in self.named.finditer(text) for memory in self.current.get(found[0].casefold(), ()))
 
     def sentences(self, group: Iterable[StoredMessage], *, recent: bool) -> list[StateLine]:
         """The sentences of an exchange that are worth keeping, each with a score; the best few of each message."""
@@ -74,11 +82,9 @@ def stripped(start: int, text: str) -> tuple[int, str]:
     return start + len(text) - len(text.lstrip()), text.strip()
 
 
-def outdated(stated: Sequence[Stated]) -> re.Pattern[str]:
-    """Finds the values that were superseded or taken back: an assistant that repeated them is not to be quoted with them."""
-    holding = {value.casefold() for each in stated if each.holds for value in each.values}
-    over = {value for each in stated if not each.holds for value in each.values if value.casefold() not in holding}
-    telling = sorted(v for v in over if len(v) >= SHORTEST_VALUE or any(c.isdigit() for c in v))
+def naming(values: Iterable[str]) -> re.Pattern[str]:
+    """Finds these values where they stand as words of their own, as in the reply of an assistant that repeats them."""
+    telling = sorted((v for v in values if len(v) >= SHORTEST_VALUE or any(c.isdigit() for c in v)), key=lambda v: (-len(v), v))
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, telling))})(?!\w)" if telling else r"(?!)", re.IGNORECASE)
 
 

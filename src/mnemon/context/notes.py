@@ -47,8 +47,9 @@ def quoted(stated: Stated, message: StoredMessage | None, before: StateLine | No
         return None
     if not 0 < len(text) <= LONGEST_NOTE:
         return None
-    score = SCORES.get(stated.kind, OTHERS) + SLOT * bool(stated.slot) + REASON * stated.reasoned
-    return StateLine(position=stated.position, start=stated.start, role=role, at=at, kind=stated.kind, text=text, score=score)
+    kind = "decision" if stated.replaced else stated.kind  # what took the place of something is how things stand, not a thing that happened
+    score = SCORES.get(kind, OTHERS) + SLOT * bool(stated.slot) + REASON * stated.reasoned
+    return StateLine(position=stated.position, start=stated.start, role=role, at=at, kind=kind, text=text, score=score)
 
 
 def notes_of(stated: Stated, line: StateLine, places: Mapping[str, int]) -> Iterator[Note]:
