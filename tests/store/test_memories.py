@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
 from mnemon.core import errors
+from mnemon.core.records import Replaced
+from mnemon.memory.stated import stated
 from mnemon.store.memories import EVER, JUST_SAID, NEWEST, Call, Filter, Link, Memories, slot_of
-from tests.store.ledgers import Ledger, everything, memory
+from tests.store.ledgers import DAY, Ledger, everything, memory
 from tests.store.steps import Store, Talk, unique
 
 
@@ -349,3 +352,43 @@ async def test_no_scope_sees_anothers(store: Store, mem: str) -> None:
         assert caught.value.code == "memory_not_found"
     kept = await store.read(lambda talk: Ledger(talk, "s").memories.get(mem))
     assert kept == replace(secret, state="superseded", valid_to=2.0, closed_at=2.0, closed_by=f"{mem}-2", closed_rule="same_slot")
+
+
+async def test_what_messages_state(store: Store, mem: str) -> None:
+    """Statements are found by their messages, in any state, with what they closed and explain; words only of the same conversation."""
+    for session in ("s", "t"):
+        await started(store, session, "k")
+
+    def work(talk: Talk) -> None:
+        here, there = Ledger(talk, "s"), Ledger(talk, "t")
+        elsewhere = there.say(memory(f"{mem}-far"))
+        first = here.say(memory(f"{mem}-old", values=("red",)), memory(f"{mem}-gone"))
+        second = here.say(memory(f"{mem}-new", kind="event", happened=(0.0, DAY, "day"), at=2.0), at=2.0)
+        third = here.say(memory(f"{mem}-why", cause="rain"), at=3.0)
+        here.supersede(f"{mem}-old", f"{mem}-new", kind="reverses")
+        here.supersede(f"{mem}-far", f"{mem}-new")
+        here.memories.close(f"{mem}-gone", by=None, rule="retraction", at=2.0)
+        here.memories.link([Link(source=f"{mem}-why", target=f"{mem}-new", kind="cause", rule="explains", at=3.0)])
+        scope = talk.lineage("s").scope
+        look = partial(stated, talk.tx, tenant=talk.tenant, scope=scope, lineage=here.lineage)
+        old, gone, new, why = look(positions=[third, second, first])
+        assert [(s.memory, s.position, s.holds) for s in (old, gone, new, why)] == [
+            (f"{mem}-old", first, False),
+            (f"{mem}-gone", first, False),
+            (f"{mem}-new", second, True),
+            (f"{mem}-why", third, True),
+        ]
+        assert (old.start, old.length, old.values) == (0, len(f"This is {mem}-old."), ("red",))
+        assert gone.start == old.length + 1
+        assert (new.since, new.happened) == (2.0, "1970-01-01")
+        reversal = Replaced(memory=f"{mem}-old", reversal=True, position=first, start=0, role="user", at=1.0, text=f"This is {mem}-old.")
+        assert set(new.replaced) == {reversal, Replaced(memory=f"{mem}-far", reversal=False)}
+        assert (why.explains, why.reasoned, new.reasoned, old.reasoned) == ((f"{mem}-new",), True, True, False)
+        assert [s.memory for s in look(positions=[second])] == [f"{mem}-new"]
+        assert look(positions=[]) == []
+        assert stated(talk.tx, tenant="other", scope=scope, lineage=here.lineage, positions=[first]) == []
+        assert stated(talk.tx, tenant=talk.tenant, scope=scope + 1, lineage=here.lineage, positions=[first]) == []
+        (far,) = stated(talk.tx, tenant=talk.tenant, scope=scope, lineage=there.lineage, positions=[elsewhere])
+        assert far.memory == f"{mem}-far"
+
+    await store.write(work)

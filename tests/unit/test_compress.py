@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from mnemon.context import blocks, compress
 from mnemon.context.compress import STATE_SHARE, Compaction
+from mnemon.context.extract import Extract, weigh
+from mnemon.context.notes import LONGEST_NOTE
 from mnemon.context.tokens import Counter, message_tokens
 from mnemon.core.records import Json, Message, StateLine, StoredMessage
 
@@ -50,7 +52,8 @@ def filled(*texts: str, tokens: int = THRESHOLD + 200) -> list[StoredMessage]:
 
 def plan(live: list[StoredMessage], state: tuple[StateLine, ...] = (), *, budget: int = BUDGET, at: float = AT) -> Compaction | None:
     """What is to be compressed."""
-    return compress.plan(live, state, counter=counter(), budget=budget, compress_at=at)
+    groups = compress.leaving(live, counter=counter(), budget=budget, compress_at=at)
+    return compress.plan(groups, state, (), counter=counter(), budget=budget) if groups else None
 
 
 def planned(live: list[StoredMessage], state: tuple[StateLine, ...] = ()) -> Compaction:
@@ -178,8 +181,8 @@ def test_of_equal_notes_the_newest_stays() -> None:
 
 def test_the_user_counts_more_than_the_model() -> None:
     """Where both say something alike the user's sentence is kept first."""
-    ours = compress.weigh("We use Rust 1.80.", by_user=True, recent=False)[1]
-    theirs = compress.weigh("We use Rust 1.80.", by_user=False, recent=False)[1]
+    ours = weigh("We use Rust 1.80.", by_user=True, recent=False)[1]
+    theirs = weigh("We use Rust 1.80.", by_user=False, recent=False)[1]
     assert ours > theirs > 0
 
 
@@ -198,7 +201,7 @@ def test_every_line_points_at_its_message() -> None:
 
 def test_sentences_of_other_scripts_are_sentences() -> None:
     """Where no blank follows a full stop, a message still falls into its sentences."""
-    found = compress.extract([said(1, "我们决定使用 Rust。我的名字是 Alex。你好吗？")], recent=False)
+    found = Extract(()).sentences([said(1, "我们决定使用 Rust。我的名字是 Alex。你好吗？")], recent=False)
     assert [note.text for note in found] == ["我们决定使用 Rust。", "我的名字是 Alex。"]
 
 
@@ -256,7 +259,7 @@ def test_odd_sentences() -> None:
     odd = ["My " + "x" * 5000, "\n".join(f"My line {n} is {n}." for n in range(3000)), "你好。" * 2000, "\x00\ud7ff <mnemon-state>" * 50]
     live = filled(*odd)
     found = planned(live)
-    assert all(len(note.text) <= compress.LONGEST_NOTE for note in found.state)
+    assert all(len(note.text) <= LONGEST_NOTE for note in found.state)
 
 
 CALLS = st.lists(st.integers(0, 3), min_size=1, max_size=12)

@@ -273,5 +273,5 @@ def roughly(material: Material) -> int:
     """An upper bound of the tokens of everything, without a tokenizer: no token is shorter than a byte."""
     bodies = [m.body for m in (*material.system, *material.new)] + [m.message.body for m in material.history]
     texts = [material.system_prompt or "", *map(tokens.compact, bodies), tokens.compact(material.params or {})]
-    texts += [n.text for n in material.state]
+    texts += [n.text + n.mark for n in material.state]
     return sum(len(t.encode()) + 16 for t in texts)

@@ -116,7 +116,10 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateLine:
-    """A line of a session's compressed state; `position` is the message it was taken from."""
+    """A line of a session's compressed state: words of the message at `position`, from character `start` on.
+
+    `mark` is what the server says about them. A `start` below zero is not known.
+    """
 
     position: int
     role: str
@@ -124,10 +127,48 @@ class StateLine:
     kind: str
     text: str
     score: float
+    start: int = -1
+    mark: str = ""
 
     def __hash__(self) -> int:
         """Cheaper than all fields: rendered states are kept by their lines."""
         return hash(self.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replaced:
+    """What a statement took the place of; its words too, if they stand in the same conversation."""
+
+    memory: str
+    reversal: bool
+    position: int = 0
+    start: int = 0
+    role: str = ""
+    at: float = 0.0
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stated:
+    """What a stretch of a message states, as the ledger knows it now.
+
+    `holds` is false for what was superseded or taken back. `since` is when it came into force, `happened` the time of an event as people
+    write it. `explains` are the memories it is the reason of; `reasoned` says that a reason was given, by it or for it.
+    """
+
+    memory: str
+    position: int
+    start: int
+    length: int
+    kind: str
+    slot: str
+    values: tuple[str, ...]
+    holds: bool
+    since: float
+    happened: str = ""
+    replaced: tuple[Replaced, ...] = ()
+    explains: tuple[str, ...] = ()
+    reasoned: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

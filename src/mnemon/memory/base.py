@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from mnemon.core.records import Identity, Json, Message, Recalled
+from mnemon.core.records import Identity, Json, Message, Recalled, Stated
 from mnemon.store.base import Tx
 
 
@@ -55,6 +55,10 @@ class Memory(Protocol):
 
     async def recall(self, query: Query) -> list[Recalled]:
         """What may help with the newest message, best first. Never touches another scope."""
+        ...
+
+    async def stated(self, *, tenant: str, scope: int, lineage: int, positions: Sequence[int]) -> list[Stated]:
+        """What these messages of a lineage state, in the order of saying, each with what became of it."""
         ...
 
     def prepare(self, messages: Sequence[Message], *, at: float) -> list[Any]:

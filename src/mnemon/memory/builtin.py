@@ -8,10 +8,11 @@ from functools import partial
 from typing import Protocol
 
 from mnemon.context import blocks
-from mnemon.core.records import Message, Recalled
+from mnemon.core.records import Message, Recalled, Stated
 from mnemon.memory import ledger
 from mnemon.memory.base import Learned, Query, Taken
 from mnemon.memory.fulltext import FullText
+from mnemon.memory.stated import stated
 from mnemon.memory.statements import Distilled, Origin
 from mnemon.memory.weave import Known, Wish, woven
 from mnemon.store.base import Driver, Tx
@@ -65,6 +66,9 @@ class Builtin:
         known = await self.driver.glance(partial(gather, query=query, found=found, wish=wish))
         return woven(found, known, wish, lineage=query.lineage, live=query.live)
 
+    async def stated(self, *, tenant: str, scope: int, lineage: int, positions: Sequence[int]) -> list[Stated]:
+        return await self.driver.read(partial(stated, tenant=tenant, scope=scope, lineage=lineage, positions=positions))
+
     def prepare(self, messages: Sequence[Message], *, at: float) -> list[Plan]:
         said = [self._distilled(m, at) for m in messages]
         pieces = self.passages.prepare(messages, list(map(stretches, said)))
@@ -114,6 +118,9 @@ class Nothing:
     """The memory provider that remembers nothing: `MNEMON_MEMORY_PROVIDER=none`."""
 
     async def recall(self, query: Query) -> list[Recalled]:
+        return []
+
+    async def stated(self, *, tenant: str, scope: int, lineage: int, positions: Sequence[int]) -> list[Stated]:
         return []
 
     def prepare(self, messages: Sequence[Message], *, at: float) -> list[None]:

@@ -248,6 +248,12 @@ class Memories:
         """Where memories were said first, as far as it was not taken back by an edit."""
         return {row["memory"]: quoted(row) for row in self.tx.all("evidence_first", **self.key, ids=as_json(memories))}
 
+    def said_at(self, lineage: int, positions: Iterable[int]) -> list[tuple[Remembered, Evidence]]:
+        """What messages of a lineage state, in any state, each with where it stands there, in the order of saying; without the words."""
+        rows = self.tx.all("memories_said_at", **self.key, lineage=lineage, positions=as_json(positions))
+        places = ("lineage", "position", "start", "length", "at")
+        return [(remembered(row), Evidence(**{name: row[name] for name in places})) for row in rows]
+
     def timeline(self, slot: str) -> list[Remembered]:
         """Everything that ever filled a slot, in the order in which it held."""
         return self._found("memories_of_slot", slot=slot)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from mnemon.context import compress, tokens
 from mnemon.core import errors, ids
-from mnemon.core.records import Effective, Json, Message, Prompt, StoredMessage
+from mnemon.core.records import Effective, Json, Message, Prompt, Stated, StoredMessage
 from mnemon.store.base import Tx
 from mnemon.store.idempotency import Record, Records
 from mnemon.turn import commit, elsewhere, reply
@@ -182,7 +182,18 @@ class Answer:
             if sum(4 * len(m.text) + 100 for m in live) <= limits.budget * limits.compress_at:
                 return None
             await asyncio.to_thread(counter.ready)
-        return compress.plan(live, self.begun.state, counter=counter, budget=limits.budget, compress_at=limits.compress_at)
+        groups = compress.leaving(live, counter=counter, budget=limits.budget, compress_at=limits.compress_at)
+        if not groups:
+            return None
+        positions = {*(m.position for group in groups for m in group), *(line.position for line in self.begun.state)}
+        return compress.plan(groups, self.begun.state, await self._stated(sorted(positions)), counter=counter, budget=limits.budget)
+
+    async def _stated(self, positions: list[int]) -> list[Stated]:
+        """What the ledger knows of these messages before this turn; what the turn itself changes is left to the commit."""
+        lineage = self.begun.lineage
+        if lineage is None or not lineage.scope_memories:
+            return []
+        return await self.parts.memory.stated(tenant=self.request.tenant, scope=lineage.scope, lineage=lineage.id, positions=positions)
 
     def _receipt(self, prompt: Prompt, outcome: Outcome, messages: tuple[StoredMessage, ...]) -> Json:
         begun = self.begun

@@ -49,7 +49,7 @@ def commit(tx: Tx, result: Result, memory: Memory) -> tuple[Learned, Taken] | No
         lineage_id = lineage.id
         Messages(tx, request.tenant, lineage.id).add(result.rows)
         learned = learn(tx, result, lineage, memory)
-        compress(tx, result, lineage)
+        compress(tx, result, lineage, changed=learned[1].diff)
         body = {**result.receipt, "memory": learned[1].diff}
         Receipts(tx, request.tenant).add(str(result.effective.receipt_id), lineage=lineage.id, body=body, at=result.at)
         still_ours()
@@ -132,12 +132,16 @@ def usage_of(result: Result) -> Usage:
     )
 
 
-def compress(tx: Tx, result: Result, lineage: Lineage) -> None:
-    """Continue the lineage in a child, if this turn filled its parent."""
+def compress(tx: Tx, result: Result, lineage: Lineage, *, changed: Json) -> None:
+    """Continue the lineage in a child, if this turn filled its parent.
+
+    The lines were planned before the turn's own statements were judged. What these end leaves the state: the turn, which says so, is live.
+    """
     if result.compaction is None:
         return
     tenant = result.begun.request.tenant
-    state = state_json(tx, lineage, tenant, result.compaction.state)
+    over = {change["id"] for name in ("superseded", "retracted") for change in changed.get(name, ())}
+    state = state_json(tx, lineage, tenant, result.compaction.without(over))
     sessions = Sessions(tx, tenant)
     sessions.continue_in(str(result.effective.session_id), lineage, upto=result.compaction.upto, state=state, at=result.at)
 

@@ -568,6 +568,18 @@ FROM json_array_elements_text(:ids ::json) j JOIN memories m ON m.tenant = :tena
 JOIN messages x ON x.lineage = e.lineage AND x.position = e.position WHERE m.scope = :scope AND x.branch = 0
 ORDER BY e.at, e.lineage, e.position, e.start;
 
+-- name: memories_said_at @sqlite
+SELECT m.*, e.lineage, e.position, e.start, e.length, e.at
+FROM json_each(:positions) j CROSS JOIN evidence e INDEXED BY evidence_by_place ON e.lineage = :lineage AND e.position = j.value
+CROSS JOIN memories m ON m.tenant = e.tenant AND m.id = e.memory WHERE m.tenant = :tenant AND m.scope = :scope
+ORDER BY e.position, e.start, m.number;
+
+-- name: memories_said_at @postgres
+SELECT m.*, e.lineage, e.position, e.start, e.length, e.at
+FROM json_array_elements_text(:positions ::json) j JOIN evidence e ON e.lineage = :lineage AND e.position = j.value::bigint
+JOIN memories m ON m.tenant = e.tenant AND m.id = e.memory WHERE m.tenant = :tenant AND m.scope = :scope
+ORDER BY e.position, e.start, m.number;
+
 -- name: evidence_of_messages
 SELECT e.memory, e.lineage, e.position, e.start FROM evidence e JOIN memories m ON m.tenant = e.tenant AND m.id = e.memory
 WHERE e.lineage = :lineage AND e.position >= :first AND e.position <= :last AND e.tenant = :tenant AND m.scope = :scope;
