@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from operator import attrgetter, itemgetter
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -136,8 +137,7 @@ class Call:
     preferences: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Called:
+class Called(NamedTuple):
     """A memory that belongs to a question, and why. `plain`: it holds, and there is no more to say about it."""
 
     why: str
@@ -148,6 +148,26 @@ class Called:
     start: int = 0
     length: int = 0
     plain: bool = False
+
+
+class Open(NamedTuple):
+    """A memory that holds, as it is compared with what is said anew: its columns, `details` as they are stored."""
+
+    id: str
+    number: int
+    text: str
+    kind: str
+    rule: str
+    subject: str
+    attribute: str
+    single: int
+    negated: int
+    details: str
+    origin: str
+    recorded_at: float
+    happened_start: float | None
+    happened_end: float | None
+    grain: str | None
 
 
 class Memories:
@@ -288,8 +308,7 @@ class Memories:
         """What may belong to a question, each with why; those of `places` also with where they stand there, even on an old branch."""
         lists = {"places": as_json(call.places), "slots": as_json(call.slots), "terms": as_json(clean(t) for t in call.terms)}
         plain = {name: getattr(call, name) for name in ("kind", "dated", "pinned", "instructions", "preferences", "most", "shared")}
-        rows = self.tx.all("memories_called", **self.key, **lists, **plain)
-        return [Called(**{name: row[name] for name in Called.__dataclass_fields__}) for row in rows]
+        return [Called._make(row) for row in self.tx.plain("memories_called", **self.key, **lists, **plain)]
 
     def near(
         self, *, slots: Iterable[str], terms: Iterable[str], lineage: int = 0, recent: int = 0, newest: int = 0
@@ -300,8 +319,15 @@ class Memories:
         Those found by term or conversation may be closed.
         """
         lists = {"slots": as_json(slots), "terms": as_json(clean(t) for t in terms)}
-        rows = self.tx.all("memories_near", **self.key, **lists, lineage=lineage, recent=recent, newest=newest)
-        return [(row["why"], row["id"]) for row in sorted(rows, key=lambda row: -row["number"])]
+        rows = self.tx.plain("memories_near", **self.key, **lists, lineage=lineage, recent=recent, newest=newest)
+        rows.sort(key=itemgetter(2), reverse=True)
+        return [(why, name) for why, name, _ in rows]
+
+    def open(self, memories: Iterable[str]) -> list[Open]:
+        """Those of the memories with these ids that hold now, in the order of recording."""
+        rows = [Open._make(row) for row in self.tx.plain("memories_open", **self.key, ids=as_json(memories))]
+        rows.sort(key=attrgetter("recorded_at", "number"))
+        return rows
 
     def _found(self, statement: str, **params: Any) -> list[Remembered]:
         return [remembered(row) for row in self.tx.all(statement, **self.key, **params)]
