@@ -8,7 +8,7 @@ edited, copied or moved stands in `removals`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
 from typing import Any, Literal, NamedTuple
 
@@ -185,11 +185,10 @@ class Memories:
         if not memories:
             return
         base = self.reserve(len(memories))
-        numbered = [replace(m, number=base + n) for n, m in enumerate(memories, 1)]
-        self.tx.many("memories_add", [{**self.key, **columns(m)} for m in numbered])
+        self.tx.many("memories_add", [{**self.key, **columns(m), "number": number} for number, m in enumerate(memories, base + 1)])
         terms = [
-            {**self.key, "term": clean(term), "memory": m.id, "number": m.number}
-            for m in numbered
+            {**self.key, "term": clean(term), "memory": m.id, "number": number}
+            for number, m in enumerate(memories, base + 1)
             for term in dict.fromkeys(m.details.terms)
         ]
         if terms:
@@ -340,7 +339,7 @@ def slot_of(subject: str, attribute: str) -> str:
 
 def columns(memory: Remembered) -> dict[str, Any]:
     start, end, grain = memory.happened or (None, None, None)
-    same = ("id", "number", "kind", "origin", "rule", "version", "single", "negated", "pinned", "state")
+    same = ("id", "kind", "origin", "rule", "version", "single", "negated", "pinned", "state")
     times = ("valid_from", "valid_to", "recorded_at", "closed_at", "closed_by", "closed_rule")
     return {
         **{name: getattr(memory, name) for name in (*same, *times)},

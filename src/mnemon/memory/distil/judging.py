@@ -48,12 +48,12 @@ def judge(candidate: Candidate, *, said_at: float, origin: Origin, known: Sequen
             rule="retraction" if taken else "retraction_of_nothing",
             retracts=tuple(s.id for s in taken if _may(origin, said_at, s)),
         )
-    repeated = next((s for s in known if repeats(candidate, s.candidate)), None)
+    repeated = next((s for s in _alike_at_sight(candidate, known) if repeats(candidate, s.candidate)), None)
     if repeated is not None:
         return Verdict(outcome="merged", rule="repeats", into=repeated.id)
     explained = tuple(s.id for s in _explained(candidate, known))
-    may_close = [s for s in known if _may(origin, said_at, s) and s.id not in explained] if _may_close(candidate) else []
-    closed, rule, reversal = _closed(candidate, may_close)
+    near = known if candidate.cue in TURNS else _of_slot(candidate, known)
+    closed, rule, reversal = _closed(candidate, [s for s in near if _may(origin, said_at, s) and s.id not in explained])
     return Verdict(
         outcome="added",
         rule=rule or ("explains" if explained else "new"),
@@ -68,9 +68,15 @@ def _may(origin: Origin, said_at: float, statement: Statement) -> bool:
     return STRENGTH[origin] >= STRENGTH[statement.origin] and said_at >= statement.said_at
 
 
-def _may_close(candidate: Candidate) -> bool:
-    """Whether it can close anything: most statements neither fill a slot nor speak of a change."""
-    return candidate.cue != "addition" and (bool(candidate.subject) or candidate.cue in TURNS)
+def _alike_at_sight(candidate: Candidate, known: Sequence[Statement]) -> list[Statement]:
+    """Those with the same words or the same subject: no others can say the same."""
+    flat, subject = _flat(candidate.text), candidate.subject or None
+    return [s for s in known if s.candidate.subject == subject or _flat(s.candidate.text) == flat]
+
+
+def _of_slot(candidate: Candidate, known: Sequence[Statement]) -> list[Statement]:
+    subject, attribute = candidate.subject, candidate.attribute
+    return [s for s in known if s.candidate.subject == subject and s.candidate.attribute == attribute] if subject else []
 
 
 def repeats(one: Candidate, two: Candidate) -> bool:
@@ -101,8 +107,9 @@ def _same_values(one: Candidate, two: Candidate) -> bool:
 
 
 def _closed(candidate: Candidate, known: Sequence[Statement]) -> tuple[list[Statement], str, bool]:
-    subject, attribute = candidate.subject, candidate.attribute
-    same = [s for s in known if subject and s.candidate.subject == subject and s.candidate.attribute == attribute]
+    if candidate.cue == "addition":
+        return [], "", False
+    same = _of_slot(candidate, known)
     opposite = [s for s in same if s.candidate.negated != candidate.negated and _same_values(s.candidate, candidate)]
     if opposite:
         return opposite, "opposite", True
@@ -173,9 +180,9 @@ class Link:
 
 def _link(spoken: Spoken, old: Candidate) -> Link | None:
     """What ties a statement to what the candidate speaks of; nothing if it does not fit. What is cheap to see is looked at first."""
-    candidate = spoken.candidate
+    candidate, same = spoken.candidate, _same_slot(spoken.candidate, old)
     named = bool(spoken.about) and matching.all_in(spoken.about, matching.bag(matching.said(old.text)))
-    if candidate.about and not named:
+    if (candidate.about and not named) or (candidate.cue == "update" and old.kind == "event" and not named and not same):
         return None
     there = matching.bag(old.terms)
     telling = {t for t in spoken.telling if matching.has(t, there)} if matching.meet(spoken.telling_bag, there) else set()
@@ -187,7 +194,7 @@ def _link(spoken: Spoken, old: Candidate) -> Link | None:
         kin=kin,
         named=named,
         alike=_alike(candidate, old) and _of_the_thing(candidate, old, telling),
-        same=_same_slot(candidate, old),
+        same=same,
     )
     fits = {"correction": _corrects, "update": _updates, "reversal": _reverses}[candidate.cue]
     return link if fits(candidate, old, link) else None
