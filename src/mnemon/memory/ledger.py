@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Protocol
 
 from mnemon.core import ids
 from mnemon.core.records import Json
 from mnemon.memory.statements import Candidate, Distilled, Origin, Refusal, Statement, Verdict, When
 from mnemon.store.base import Tx
-from mnemon.store.memories import JUST_SAID, NEWEST, Details, Evidence, Link, Memories, Relation, Remembered, slot_of
+from mnemon.store.memories import DETAILS, JUST_SAID, NEWEST, Details, Evidence, Link, Memories, Open, Relation, Remembered, slot_of
 
 SHARING = 8
 RECENT = 8
 MOST_NEWEST = 60
+STATEMENTS_KEPT = 4096
 CHANGES = ("update", "correction", "reversal")
 REFUSALS_TOLD = 20
 OWN_WORDS = ("text", "kind", "rule", "subject", "attribute", "single", "negated")
@@ -105,8 +107,7 @@ def related(memories: Memories, turn: Turn, candidates: Sequence[Candidate]) -> 
         whys += [JUST_SAID] if candidate.cue != "none" or candidate.effect else []
         whys += [NEWEST] if candidate.cue in CHANGES else []
         chosen.append({*(name for why in whys for name in found.get(why, ())), *(name for name, _ in shared.most_common(SHARING))})
-    rows = memories.some(set().union(*chosen)) if any(chosen) else []
-    known = {m.id: statement(m) for m in rows if m.state == "active"}
+    known = {row.id: statement(row) for row in (memories.open(set().union(*chosen)) if any(chosen) else ())}
     return [[name for name in known if name in about] for about in chosen], known
 
 
@@ -189,17 +190,24 @@ def holds_from(candidate: Candidate, *, at: float, after: Sequence[float] = ()) 
     return start if all(start > said for said in after) else at
 
 
-def statement(row: Remembered) -> Statement:
-    """A row of the ledger as judging knows it."""
-    details = {name: getattr(row.details, name) for name in COMPARED}
+@lru_cache(maxsize=STATEMENTS_KEPT)
+def statement(row: Open) -> Statement:
+    """A row of the ledger as judging knows it. The same rows are looked at turn after turn, and judging keeps what it knows of them."""
+    details = DETAILS.decode(row.details)
     candidate = Candidate(
-        **{name: getattr(row, name) for name in OWN_WORDS},
-        **details,
+        text=row.text,
         start=0,
         end=len(row.text),
-        happened=When(start=row.happened[0], end=row.happened[1], grain=row.happened[2]) if row.happened else None,  # type: ignore[arg-type]
+        kind=row.kind,  # type: ignore[arg-type]
+        rule=row.rule,
+        subject=row.subject,
+        attribute=row.attribute,
+        single=bool(row.single),
+        negated=bool(row.negated),
+        happened=When(start=row.happened_start, end=row.happened_end, grain=row.grain) if row.grain else None,  # type: ignore[arg-type]
+        **{name: getattr(details, name) for name in COMPARED},
     )
-    return Statement(id=row.id, candidate=candidate, origin=row.origin, said_at=row.recorded_at, valid_to=row.valid_to)  # type: ignore[arg-type]
+    return Statement(id=row.id, candidate=candidate, origin=row.origin, said_at=row.recorded_at)  # type: ignore[arg-type]
 
 
 def place(turn: Turn, position: int, words: Candidate | Refusal) -> Json:

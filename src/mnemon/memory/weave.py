@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -63,11 +63,19 @@ class Spot(NamedTuple):
 
 def woven(passages: Sequence[Recalled], known: Known, wish: Wish, *, lineage: int, live: int) -> list[Recalled]:
     """The lines to show, best first. What stands in the prompt already (`lineage` behind `live`) comes only if another line needs it."""
+    if not known.memories:
+        return plainly(passages, known)
     weave = Weave(known, wish, lineage=lineage, live=live)
     weave.find(passages)
     weave.call()
     weave.bring()
     return weave.dressed()
+
+
+def plainly(passages: Sequence[Recalled], known: Known) -> list[Recalled]:
+    """Lines about which there is nothing to say: all that they state still holds."""
+    spots = spots_of(known)
+    return [stating(passage, on(passage, spots)) for passage in passages]
 
 
 class Weave:
@@ -179,18 +187,13 @@ class Weave:
         self.by_message.setdefault((line.session_id, line.position), []).append(line.key)
         return line.key
 
-    def on(self, line: Recalled) -> list[Spot]:
-        """What stands on a line, at least in part."""
-        spots = self.spots.get((line.session_id, line.position), ())
-        return [s for s in spots if s.start < line.start + len(line.text) and s.end > line.start]
-
     def stated_on(self, line: Recalled) -> list[Remembered]:
-        ids = [s.memory for s in self.on(line)] if line.session_id else line.memories
+        ids = [s.memory for s in on(line, self.spots)] if line.session_id else line.memories
         return [self.known.memories[i] for i in ids if i in self.known.memories]
 
     def withdrawn(self, line: Recalled) -> list[tuple[int, int]]:
         """The stretches of a line's text that were taken back, as (start, end) within it."""
-        gone = [s for s in self.on(line) if s.memory in self.known.memories and self.taken_back(self.known.memories[s.memory])]
+        gone = [s for s in on(line, self.spots) if s.memory in self.known.memories and self.taken_back(self.known.memories[s.memory])]
         return sorted((max(0, s.start - line.start), s.end - line.start) for s in gone)
 
     def taken_back(self, memory: Remembered) -> bool:
@@ -222,7 +225,9 @@ class Weave:
         return list(found.values())
 
     def dress(self, line: Recalled) -> Recalled:
-        spots = self.on(line) if line.session_id else [Spot(i, line.start, line.start + len(line.text)) for i in line.memories]
+        spots = on(line, self.spots) if line.session_id else [Spot(i, line.start, line.start + len(line.text)) for i in line.memories]
+        if not any(s.memory in self.known.memories for s in spots):
+            return stating(line, spots)
         marks: list[tuple[int, str]] = []
         needs: dict[str, None] = {}
         beside = ""
@@ -235,9 +240,8 @@ class Weave:
                 words.append(f"(reason for {name(self.lines[effect])})")
                 beside = effect
             marks += [(min(spot.end - line.start, len(line.text)), text) for text in words]
-        ids = dict.fromkeys((*line.memories, *(s.memory for s in spots)))
         ordered = tuple(sorted(dict.fromkeys(marks), key=lambda m: m[0]))
-        return replace(line, marks=ordered, needs=tuple(needs), memories=tuple(ids), beside=beside)
+        return replace(stating(line, spots), marks=ordered, needs=tuple(needs), beside=beside)
 
     def happening(self, memory: Remembered) -> list[str]:
         return [f"(happened {period(*memory.happened)})"] if self.wish.when and memory.happened else []
@@ -296,6 +300,18 @@ def spots_of(known: Known) -> dict[tuple[str, int], list[Spot]]:
     for memory, e in known.evidence.items():
         found.setdefault((e.session_id, e.position), set()).add(Spot(memory, e.start, e.start + e.length, known.memories[memory].number))
     return {message: sorted(spots, key=lambda s: (s.start, s.end, s.number)) for message, spots in found.items()}
+
+
+def on(line: Recalled, spots: Mapping[tuple[str, int], Sequence[Spot]]) -> list[Spot]:
+    """What stands on a line, at least in part."""
+    start, end = line.start, line.start + len(line.text)
+    return [s for s in spots.get((line.session_id, line.position), ()) if s.start < end and s.end > start]
+
+
+def stating(line: Recalled, spots: Sequence[Spot]) -> Recalled:
+    """A line that says which memories stand on it."""
+    ids = tuple(dict.fromkeys((*line.memories, *(s.memory for s in spots))))
+    return line if ids == line.memories else replace(line, memories=ids)
 
 
 def without(passage: Recalled, stretches: Sequence[tuple[int, int]]) -> list[Recalled]:

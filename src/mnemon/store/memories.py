@@ -8,8 +8,9 @@ edited, copied or moved stands in `removals`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from operator import attrgetter, itemgetter
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -136,8 +137,7 @@ class Call:
     preferences: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Called:
+class Called(NamedTuple):
     """A memory that belongs to a question, and why. `plain`: it holds, and there is no more to say about it."""
 
     why: str
@@ -148,6 +148,26 @@ class Called:
     start: int = 0
     length: int = 0
     plain: bool = False
+
+
+class Open(NamedTuple):
+    """A memory that holds, as it is compared with what is said anew: its columns, `details` as they are stored."""
+
+    id: str
+    number: int
+    text: str
+    kind: str
+    rule: str
+    subject: str
+    attribute: str
+    single: int
+    negated: int
+    details: str
+    origin: str
+    recorded_at: float
+    happened_start: float | None
+    happened_end: float | None
+    grain: str | None
 
 
 class Memories:
@@ -165,11 +185,10 @@ class Memories:
         if not memories:
             return
         base = self.reserve(len(memories))
-        numbered = [replace(m, number=base + n) for n, m in enumerate(memories, 1)]
-        self.tx.many("memories_add", [{**self.key, **columns(m)} for m in numbered])
+        self.tx.many("memories_add", [{**self.key, **columns(m), "number": number} for number, m in enumerate(memories, base + 1)])
         terms = [
-            {**self.key, "term": clean(term), "memory": m.id, "number": m.number}
-            for m in numbered
+            {**self.key, "term": clean(term), "memory": m.id, "number": number}
+            for number, m in enumerate(memories, base + 1)
             for term in dict.fromkeys(m.details.terms)
         ]
         if terms:
@@ -294,8 +313,7 @@ class Memories:
         """What may belong to a question, each with why; those of `places` also with where they stand there, even on an old branch."""
         lists = {"places": as_json(call.places), "slots": as_json(call.slots), "terms": as_json(clean(t) for t in call.terms)}
         plain = {name: getattr(call, name) for name in ("kind", "dated", "pinned", "instructions", "preferences", "most", "shared")}
-        rows = self.tx.all("memories_called", **self.key, **lists, **plain)
-        return [Called(**{name: row[name] for name in Called.__dataclass_fields__}) for row in rows]
+        return [Called._make(row) for row in self.tx.plain("memories_called", **self.key, **lists, **plain)]
 
     def near(
         self, *, slots: Iterable[str], terms: Iterable[str], lineage: int = 0, recent: int = 0, newest: int = 0
@@ -306,8 +324,15 @@ class Memories:
         Those found by term or conversation may be closed.
         """
         lists = {"slots": as_json(slots), "terms": as_json(clean(t) for t in terms)}
-        rows = self.tx.all("memories_near", **self.key, **lists, lineage=lineage, recent=recent, newest=newest)
-        return [(row["why"], row["id"]) for row in sorted(rows, key=lambda row: -row["number"])]
+        rows = self.tx.plain("memories_near", **self.key, **lists, lineage=lineage, recent=recent, newest=newest)
+        rows.sort(key=itemgetter(2), reverse=True)
+        return [(why, name) for why, name, _ in rows]
+
+    def open(self, memories: Iterable[str]) -> list[Open]:
+        """Those of the memories with these ids that hold now, in the order of recording."""
+        rows = [Open._make(row) for row in self.tx.plain("memories_open", **self.key, ids=as_json(memories))]
+        rows.sort(key=attrgetter("recorded_at", "number"))
+        return rows
 
     def _found(self, statement: str, **params: Any) -> list[Remembered]:
         return [remembered(row) for row in self.tx.all(statement, **self.key, **params)]
@@ -320,7 +345,7 @@ def slot_of(subject: str, attribute: str) -> str:
 
 def columns(memory: Remembered) -> dict[str, Any]:
     start, end, grain = memory.happened or (None, None, None)
-    same = ("id", "number", "kind", "origin", "rule", "version", "single", "negated", "pinned", "state")
+    same = ("id", "kind", "origin", "rule", "version", "single", "negated", "pinned", "state")
     times = ("valid_from", "valid_to", "recorded_at", "closed_at", "closed_by", "closed_rule")
     return {
         **{name: getattr(memory, name) for name in (*same, *times)},

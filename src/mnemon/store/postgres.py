@@ -70,6 +70,9 @@ class PostgresTx:
     def all(self, name: str, /, **params: Any) -> list[base.Row]:
         return list(self._execute(name, params).fetchall())
 
+    def plain(self, name: str, /, **params: Any) -> list[tuple[Any, ...]]:
+        return [tuple(row.values()) for row in self._execute(name, params).fetchall()]
+
     def leases(self, tenant: str) -> RowLeases:
         return RowLeases(self, tenant, owner=self.driver.owner, running=self.driver.running)
 

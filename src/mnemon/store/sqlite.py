@@ -58,6 +58,11 @@ class SqliteTx:
     def all(self, name: str, /, **params: Any) -> list[base.Row]:
         return self.connection.execute(self.statements[name], params).fetchall()
 
+    def plain(self, name: str, /, **params: Any) -> list[tuple[Any, ...]]:
+        cursor = self.connection.cursor()
+        cursor.row_factory = None
+        return cursor.execute(self.statements[name], params).fetchall()
+
     def script(self, text: str) -> None:
         """Several statements, inside the open transaction (`executescript` would commit it)."""
         statement = ""

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemon.memory import words
-from mnemon.memory.distil import judge
-from mnemon.memory.distil.judging import _has
+from mnemon.memory.distil import judge, matching
 from mnemon.memory.statements import Origin, Statement
 from tests.unit.distil.corpus import DAY, SAID, heard, load, statement
 
@@ -82,4 +81,4 @@ def test_what_shares_nothing_is_never_closed(told: list[str], new: str) -> None:
         said = words.words(candidate.text)
         for old in (by_id[i] for i in verdict.closes):
             slot = old.subject and (old.subject, old.attribute) == (candidate.subject, candidate.attribute)
-            assert slot or any(_has(w, words.words(old.text)) for w in said)
+            assert slot or any(matching.has(w, matching.bag(words.words(old.text))) for w in said)

@@ -12,7 +12,8 @@ from mnemon.memory.statements import Cue
 
 
 def _any(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(patterns))
+    """Any of these, where a word begins: said once, since then a look at the next letter rules out most of them."""
+    return re.compile(rf"\b(?:{'|'.join(patterns)})")
 
 
 SIGH = r"(?:(?:sorry|oh|oops|hm+|ok(?:ay)?|actually|wait|no|well|please)[,.!]?\s+)*"
@@ -57,37 +58,37 @@ OLD_HINTS = frozenset(
 )
 
 CORRECTION = _any(
-    r"\bcorrection\b|\btypo\b|^oops\b|^(?:scratch|strike)\s+that\s*[,:]|^(?:no,\s+|sorry,\s+)?make\s+that\b|\bmy\s+(?:mistake|bad)\b[:,]",
-    r"\bi\s+(?:meant|mixed|confused|was\s+wrong|mis(?:read|spoke|typed|counted|heard|took|remembered|stated|spelt|spelled|said|wrote))\b",
-    r"\bi\s+(?:got\s+(?:that|it|this|them|the\s+\w+)\s+wrong|(?:wrote|gave\s+you)\s+the\s+wrong)\b",
-    r"\bwrong\s+(?:number|date|name|one|day|way\s+round)\b\s*[:,]|\bshould\s+(?:read|have\s+(?:said|been))\b",
+    r"correction\b|typo\b|^oops\b|^(?:scratch|strike)\s+that\s*[,:]|^(?:no,\s+|sorry,\s+)?make\s+that\b|my\s+(?:mistake|bad)\b[:,]",
+    r"i\s+(?:meant|mixed|confused|was\s+wrong|mis(?:read|spoke|typed|counted|heard|took|remembered|stated|spelt|spelled|said|wrote))\b",
+    r"i\s+(?:got\s+(?:that|it|this|them|the\s+\w+)\s+wrong|(?:wrote|gave\s+you)\s+the\s+wrong)\b",
+    r"wrong\s+(?:number|date|name|one|day|way\s+round)\b\s*[:,]|should\s+(?:read|have\s+(?:said|been))\b",
     r"^(?:no|sorry|wait|oops|actually|err?)\b[,:]?\s[^.!?]*(?:,|\band)\s+not\s+\S|^not\s[^,]{1,30},\s",
 )
 REVERSAL = _any(
-    r"\bafter\s+all\b|\bon\s+second\s+thoughts?\b|\bthought\s+better\b|\bpulled\s+out\b|\bfell\s+through\b|\bended\s+up\b|\breconsidered\b|\bshelved\b",
-    r"\b(?:is|are)\s+off\b(?!\s+(?:to|the|with)\b)|\binstead\b(?!\s+of\s+\w+ing\b)|\bso\s+much\s+for\b|\bflipped\b|\bu-turn\b|\bbacktrack\w*",
-    r"\bchanged\s+(?:course|(?:my|our)\s+minds?|tack|direction)\b|\bchange\s+of\s+(?:plans?|heart|mind|course)\b",
-    r"\bscrap(?:ped)?\s+(?:that|the|it|our|my)\b|\bgave\s+in\b|\bcaved(?:\s+in)?\b|\boverrul\w+|\bbacked\s+out\b|\bwithdr[ae]wn?\b",
-    r"\bno\s+longer\b|\bany\s?more\b|\brevert(?:ed|ing|s)?\b|\b(?:went|going|gone|came|go|are)\s+back\s+to\b|\bagain[.!]?$",
-    r"\b(?:merged|brought|folded|consolidated|moved|moving|switched|switching)\b[^.;]{0,50}?\bback\b",
-    r"\bcancel(?:led|ed|s|ling)?\b|\bcall(?:ed|ing)\s+(?:it\s+)?off\b|\b(?:ditched|abandoned|dropped)\s+(?:the|our|my)\b",
+    r"after\s+all\b|on\s+second\s+thoughts?\b|thought\s+better\b|pulled\s+out\b|fell\s+through\b|ended\s+up\b|reconsidered\b|shelved\b",
+    r"(?:is|are)\s+off\b(?!\s+(?:to|the|with)\b)|instead\b(?!\s+of\s+\w+ing\b)|so\s+much\s+for\b|flipped\b|u-turn\b|backtrack\w*",
+    r"changed\s+(?:course|(?:my|our)\s+minds?|tack|direction)\b|change\s+of\s+(?:plans?|heart|mind|course)\b",
+    r"scrap(?:ped)?\s+(?:that|the|it|our|my)\b|gave\s+in\b|caved(?:\s+in)?\b|overrul\w+|backed\s+out\b|withdr[ae]wn?\b",
+    r"no\s+longer\b|any\s?more\b|revert(?:ed|ing|s)?\b|(?:went|going|gone|came|go|are)\s+back\s+to\b|again[.!]?$",
+    r"(?:merged|brought|folded|consolidated|moved|moving|switched|switching)\b[^.;]{0,50}?\bback\b",
+    r"cancel(?:led|ed|s|ling)?\b|call(?:ed|ing)\s+(?:it\s+)?off\b|(?:ditched|abandoned|dropped)\s+(?:the|our|my)\b",
     r"^" + SIGH + r"(?:forget|ditch|drop|scratch|abandon)\s+(?:about\s+)?(?:the|that|our|my)\b[^,;:.]{2,60}[,;:]",
 )
 ADDITION = _any(
-    r"\balso\b|\bas\s+well\b(?!\s+as)|\btoo(?:[.!]?$|,|\s+and\b)|\banother\b|\bother\s+\w+\b|\bin\s+addition\b|\bbesides\b|\badditional\b|\bone\s+more\b",
+    r"also\b|as\s+well\b(?!\s+as)|too(?:[.!]?$|,|\s+and\b)|another\b|other\s+\w+\b|in\s+addition\b|besides\b|additional\b|one\s+more\b",
 )
 CHANGED = (
     r"(?:bumped|upgraded|downgraded|migrated|relocated|renamed|rescheduled|postponed|switched|moved|raised|lowered|increased|reduced|changed"
     r"|transferred|converted|extended|shortened|replaced|handed|brought\s+forward|pushed\s+back)"
 )
 UPDATE = _any(
-    r"\bthese\s+days\b|\bnowadays\b|\bsince\s+then\b|\bfrom\s+(?:today|now|this|next|tomorrow|\w+\s+on\b|\w+day)",
-    r"\bas\s+of\s+(?:today|now|this|next|last|\d|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun)\w*)",
-    r"\b(?:is|are|am|'s|'re|has|have|was|were)\s+now\b|\bnow\s+(?:is|are|has|lives?|works?|runs?|uses?|goes|costs?|takes?|starts?|ends?)\b|\bnow[.!]?$",
-    rf"\b(?:was|were|been|got|being)\s+{CHANGED}\b|\b{CHANGED}\b[^.;]{{0,60}}?\bto\b|\breplaced\b|\bswapped\b|\brelocated\b|\bha(?:s|ve)\s+moved\b|\b(?:was|been)\s+set\s+to\b",
-    r"\b(?:is|are)\s+(?:down|up)\s+to\b|\bslipped\s+to\b|\b(?:pushed|put)\s+back\s+to\b|\b(?:rose|fell|dropped|grew|climbed|jumped|went\s+(?:up|down))\s+to\b",
-    r"\b(?:is|are|am|'re|'m)\s+(?:moving|switching|migrating|changing|relocating)\b|\bchanged\s+hands\b|\b(?:became|becomes|ha(?:s|ve)\s+become)\b",
-    r"\bhand(?:s|ed|ing)?\b[^.;]{0,40}?\b(?:over|to)\b|\b(?:took|taken|takes|taking)\s+over\b|\bstarted\s+(?:a\s+|my\s+)?new\b|\bleft\s+and\b",
+    r"these\s+days\b|nowadays\b|since\s+then\b|from\s+(?:today|now|this|next|tomorrow|\w+\s+on\b|\w+day)",
+    r"as\s+of\s+(?:today|now|this|next|last|\d|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun)\w*)",
+    r"(?:is|are|am|'s|'re|has|have|was|were)\s+now\b|now\s+(?:is|are|has|lives?|works?|runs?|uses?|goes|costs?|takes?|starts?|ends?)\b|now[.!]?$",
+    rf"(?:was|were|been|got|being)\s+{CHANGED}\b|{CHANGED}\b[^.;]{{0,60}}?\bto\b|replaced\b|swapped\b|relocated\b|ha(?:s|ve)\s+moved\b|(?:was|been)\s+set\s+to\b",
+    r"(?:is|are)\s+(?:down|up)\s+to\b|slipped\s+to\b|(?:pushed|put)\s+back\s+to\b|(?:rose|fell|dropped|grew|climbed|jumped|went\s+(?:up|down))\s+to\b",
+    r"(?:is|are|am|'re|'m)\s+(?:moving|switching|migrating|changing|relocating)\b|changed\s+hands\b|(?:became|becomes|ha(?:s|ve)\s+become)\b",
+    r"hand(?:s|ed|ing)?\b[^.;]{0,40}?\b(?:over|to)\b|(?:took|taken|takes|taking)\s+over\b|started\s+(?:a\s+|my\s+)?new\b|left\s+and\b",
     r"^(?:my|our|the)\s+new\b",
 )
 TAKES_BACK = frozenset(

@@ -7,25 +7,27 @@ a change and of its topic. What shares no word with it never touches it.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from mnemon.memory import words
-from mnemon.memory.distil import lexicon, phrases, times
+from mnemon.memory.distil import lexicon, matching, phrases, times
+from mnemon.memory.distil.matching import Bag
 from mnemon.memory.distil.readings import GENERIC
 from mnemon.memory.statements import Candidate, Origin, Statement, Verdict
 
 STRENGTH: dict[Origin, int] = {"user": 3, "import": 2, "assistant": 1, "tool": 1, "job": 1}
 JUST_NOW = 900  # seconds in which "forget that" can mean what was said last
 MATTER = 0.3  # the share of a statement's words that a reversal must name
+TURNS = ("correction", "reversal", "update")
 POSITIONS = ("decision", "plan", "preference")
 AGAIN = re.compile(r"\bagain[.!]?$", re.IGNORECASE)
 GIVEN_UP = re.compile(r"\b(?:gave|given|giving)\s+up|\b(?:stop|quit|left|cancel|drop|no\s+more|never)", re.IGNORECASE)
 MOST_TERMS = 14  # a sentence of more matters than this speaks of too much to say which of them changed
 COMMON = 3  # statements that may share a word before it tells little
-MEASURES = ("when", "version", "percent", "number", "code")
+MEASURES = frozenset({"when", "version", "percent", "number", "code"})
 LIGHT = (
     "use live work play want like need take pay buy sell make get hate prefer have go come give keep put run start stop move change choose"
     " decide say tell know see feel find leave bring send become begin hold stay try happen call enjoy love own eat drink write read show"
@@ -46,11 +48,12 @@ def judge(candidate: Candidate, *, said_at: float, origin: Origin, known: Sequen
             rule="retraction" if taken else "retraction_of_nothing",
             retracts=tuple(s.id for s in taken if _may(origin, said_at, s)),
         )
-    repeated = next((s for s in known if repeats(candidate, s.candidate)), None)
+    repeated = next((s for s in _alike_at_sight(candidate, known) if repeats(candidate, s.candidate)), None)
     if repeated is not None:
         return Verdict(outcome="merged", rule="repeats", into=repeated.id)
     explained = tuple(s.id for s in _explained(candidate, known))
-    closed, rule, reversal = _closed(candidate, [s for s in known if _may(origin, said_at, s) and s.id not in explained])
+    near = known if candidate.cue in TURNS else _of_slot(candidate, known)
+    closed, rule, reversal = _closed(candidate, [s for s in near if _may(origin, said_at, s) and s.id not in explained])
     return Verdict(
         outcome="added",
         rule=rule or ("explains" if explained else "new"),
@@ -65,33 +68,48 @@ def _may(origin: Origin, said_at: float, statement: Statement) -> bool:
     return STRENGTH[origin] >= STRENGTH[statement.origin] and said_at >= statement.said_at
 
 
+def _alike_at_sight(candidate: Candidate, known: Sequence[Statement]) -> list[Statement]:
+    """Those with the same words or the same subject: no others can say the same."""
+    flat, subject = _flat(candidate.text), candidate.subject or None
+    return [s for s in known if s.candidate.subject == subject or _flat(s.candidate.text) == flat]
+
+
+def _of_slot(candidate: Candidate, known: Sequence[Statement]) -> list[Statement]:
+    subject, attribute = candidate.subject, candidate.attribute
+    return [s for s in known if s.candidate.subject == subject and s.candidate.attribute == attribute] if subject else []
+
+
 def repeats(one: Candidate, two: Candidate) -> bool:
     """Do they say the same? Then the second adds evidence and nothing else."""
     if one.negated != two.negated or (one.cause and not two.cause):
         return False
     if one.text == two.text or _flat(one.text) == _flat(two.text):
         return True
+    if not one.subject or not one.values or (one.subject, one.attribute) != (two.subject, two.attribute):
+        return False
     if one.happened != two.happened and (one.happened is None or two.happened is None or one.happened.start != two.happened.start):
         return False
-    slot = one.subject and (one.subject, one.attribute) == (two.subject, two.attribute)
-    return bool(slot and one.values and _same_values(one, two) and (one.single or set(one.terms) == set(two.terms)))
+    return _same_values(one, two) and (one.single or set(one.terms) == set(two.terms))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=matching.KEPT)
 def _flat(text: str) -> tuple[str, ...]:
-    return tuple(w.casefold() for w in words.WORD.findall(text))
+    return tuple([w.casefold() for w in words.WORD.findall(text)])
+
+
+@lru_cache(maxsize=matching.KEPT)
+def _flat_values(values: tuple[str, ...]) -> frozenset[tuple[str, ...]]:
+    return frozenset([_flat(v) for v in values])
 
 
 def _same_values(one: Candidate, two: Candidate) -> bool:
-    return {_flat(v) for v in one.values} == {_flat(v) for v in two.values}
+    return _flat_values(one.values) == _flat_values(two.values)
 
 
 def _closed(candidate: Candidate, known: Sequence[Statement]) -> tuple[list[Statement], str, bool]:
     if candidate.cue == "addition":
         return [], "", False
-    same = [
-        s for s in known if candidate.subject and (s.candidate.subject, s.candidate.attribute) == (candidate.subject, candidate.attribute)
-    ]
+    same = _of_slot(candidate, known)
     opposite = [s for s in same if s.candidate.negated != candidate.negated and _same_values(s.candidate, candidate)]
     if opposite:
         return opposite, "opposite", True
@@ -103,7 +121,7 @@ def _closed(candidate: Candidate, known: Sequence[Statement]) -> tuple[list[Stat
     ]
     if newer:
         return newer, "newer_value" if candidate.cue == "none" else candidate.cue, turned
-    if candidate.cue in ("correction", "reversal", "update"):
+    if candidate.cue in TURNS:
         target = _topic(candidate, known)
         if target is not None:
             return [target], candidate.cue, turned
@@ -123,8 +141,8 @@ def _topic(candidate: Candidate, known: Sequence[Statement]) -> Statement | None
     if len(candidate.terms) > MOST_TERMS:
         return None
     known = [s for s in known if len(s.candidate.terms) <= MOST_TERMS]
-    counts = Counter(t for s in known for t in set(s.candidate.terms))
-    found = [m for s in known if (m := _match(candidate, s, counts)) is not None]
+    spoken = _spoken(candidate)
+    found = [Match(s, _score(candidate, s.candidate, link, known)) for s in known if (link := _link(spoken, s.candidate)) is not None]
     found.sort(key=lambda m: (-m.score, -m.statement.said_at))
     if not found or (
         len(found) > 1
@@ -135,28 +153,18 @@ def _topic(candidate: Candidate, known: Sequence[Statement]) -> Statement | None
     return found[0].statement
 
 
-def _match(candidate: Candidate, statement: Statement, counts: Counter[str]) -> Match | None:
-    """How well a statement fits as what the candidate speaks of; nothing if it does not fit at all."""
-    old = statement.candidate
-    telling = {t for t in candidate.terms if _tells(t) and _has(t, old.terms)}
-    kin = _kin(candidate, old)
-    named = _names_old(candidate, old)
-    if not (telling or kin or named) or (candidate.about and not named) or not _compatible(candidate, old):
-        return None
-    link = Link(
-        telling=telling,
-        kin=kin,
-        named=named,
-        alike=_alike(candidate, old) and _of_the_thing(candidate, old, telling),
-        same=_same_slot(candidate, old),
-    )
-    fits = {"correction": _corrects, "update": _updates, "reversal": _reverses}[candidate.cue]
-    if not fits(candidate, old, link):
-        return None
-    score = sum(1.0 if counts[t] <= COMMON else 0.5 for t in telling) + 2.0 * named + bool(kin) + 0.5 * link.alike + link.same
-    return Match(
-        statement, score + 0.5 * (candidate.attribute == old.attribute) + 0.3 * (candidate.cue == "reversal" and old.kind in POSITIONS)
-    )
+class Spoken(NamedTuple):
+    """A candidate that speaks of a change, and what of it is compared with every known statement."""
+
+    candidate: Candidate
+    telling: tuple[str, ...]
+    telling_bag: Bag
+    about: tuple[str, ...]
+
+
+def _spoken(candidate: Candidate) -> Spoken:
+    telling = tuple([t for t in candidate.terms if _tells(t)])
+    return Spoken(candidate, telling, matching.bag(telling), words.words(candidate.about))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +176,35 @@ class Link:
     named: bool
     alike: bool
     same: bool
+
+
+def _link(spoken: Spoken, old: Candidate) -> Link | None:
+    """What ties a statement to what the candidate speaks of; nothing if it does not fit. What is cheap to see is looked at first."""
+    candidate, same = spoken.candidate, _same_slot(spoken.candidate, old)
+    named = bool(spoken.about) and matching.all_in(spoken.about, matching.bag(matching.said(old.text)))
+    if (candidate.about and not named) or (candidate.cue == "update" and old.kind == "event" and not named and not same):
+        return None
+    there = matching.bag(old.terms)
+    telling = {t for t in spoken.telling if matching.has(t, there)} if matching.meet(spoken.telling_bag, there) else set()
+    kin = _kin(candidate, old)
+    if not (telling or kin or named) or not _compatible(candidate, old):
+        return None
+    link = Link(
+        telling=telling,
+        kin=kin,
+        named=named,
+        alike=_alike(candidate, old) and _of_the_thing(candidate, old, telling),
+        same=same,
+    )
+    fits = {"correction": _corrects, "update": _updates, "reversal": _reverses}[candidate.cue]
+    return link if fits(candidate, old, link) else None
+
+
+def _score(candidate: Candidate, old: Candidate, link: Link, known: Sequence[Statement]) -> float:
+    """How well a statement fits as what the candidate speaks of. A word that many share tells less."""
+    shared = [sum(term in matching.bag(s.candidate.terms).words for s in known) for term in link.telling]
+    score = sum(1.0 if n <= COMMON else 0.5 for n in shared) + 2.0 * link.named + bool(link.kin) + 0.5 * link.alike + link.same
+    return score + 0.5 * (candidate.attribute == old.attribute) + 0.3 * (candidate.cue == "reversal" and old.kind in POSITIONS)
 
 
 def _corrects(candidate: Candidate, old: Candidate, link: Link) -> bool:
@@ -199,8 +236,8 @@ def _reverses(candidate: Candidate, old: Candidate, link: Link) -> bool:
         return False
     if old.kind == "event" and not link.named:  # it has happened all the same, unless it is just this that is undone
         return len(link.telling) > 1 or (bool(link.telling) and _same_values(candidate, old))
-    thing = _thing(old)
-    if thing and all(_has(t, candidate.terms) for t in thing):
+    thing = _thing(old.subject)
+    if thing and matching.all_in(thing, matching.bag(candidate.terms)):
         return True
     matter = len(link.telling) + bool(link.kin)
     return link.named or link.same or matter > 2 or (matter > 0 and matter / max(1, len(old.terms)) >= MATTER)
@@ -217,60 +254,48 @@ def _tells(term: str) -> bool:
     return term not in WEAK and term not in GENERIC and term not in DATES and not term[:1].isdigit()
 
 
-def _names_old(candidate: Candidate, old: Candidate) -> bool:
-    """Whether it names what the older one says: "not 5432", "instead of the refund"."""
-    about = words.words(candidate.about)
-    return bool(about) and all(_has(w, words.words(old.text)) for w in about)
-
-
 def _alike(one: Candidate, two: Candidate) -> bool:
     """Whether their values are of one kind that can be measured: two days, two versions, two numbers."""
-    return bool({phrases.shape(v) for v in one.values} & {phrases.shape(v) for v in two.values} & set(MEASURES))
+    return not _measures(one.values).isdisjoint(_measures(two.values))
+
+
+@lru_cache(maxsize=matching.KEPT)
+def _measures(values: tuple[str, ...]) -> frozenset[str]:
+    return MEASURES & {phrases.shape(v) for v in values}
 
 
 def _of_the_thing(one: Candidate, two: Candidate, telling: set[str]) -> bool:
     """Whether one of the shared words is what either of them speaks of, not only something that both mention."""
-    things = [*_thing(one), *_thing(two), *words.normal(one.attribute), *words.normal(two.attribute)]
-    return not things or not telling or any(_has(t, things) for t in telling)
+    things = (*_thing(one.subject), *_thing(two.subject), *words.normal(one.attribute), *words.normal(two.attribute))
+    return not things or not telling or any(matching.has(t, matching.bag(things)) for t in telling)
 
 
 def _kin(one: Candidate, two: Candidate) -> str:
     """The noun that both have a value of: the upper barn, the lower barn."""
-    heads = [{phrases.singular(v.split()[-1]) for v in c.values if " " in v} for c in (one, two)]
-    heads[1] |= set(two.subject.split()) if not two.values else set()
-    return next((h for h in sorted(heads[0] & heads[1]) if h.isalpha()), "") if not _same_values(one, two) else ""
+    heads = _heads(one.values)
+    if not heads:
+        return ""
+    shared = heads & (_heads(two.values) if two.values else set(two.subject.split()))
+    return next((h for h in sorted(shared) if h.isalpha()), "") if shared and not _same_values(one, two) else ""
+
+
+@lru_cache(maxsize=matching.KEPT)
+def _heads(values: tuple[str, ...]) -> frozenset[str]:
+    return frozenset([phrases.singular(v.split()[-1]) for v in values if " " in v])
 
 
 def _compatible(one: Candidate, two: Candidate) -> bool:
     """May they speak of the same thing? Not if each says of its own thing what the other does not say."""
-    a, b = _thing(one), _thing(two)
+    a, b = _thing(one.subject), _thing(two.subject)
     if not a or not b:
         return True
-    return _within(a, two) or _within(b, one)
+    return matching.all_in(a, matching.bag(matching.said(two.text))) or matching.all_in(b, matching.bag(matching.said(one.text)))
 
 
-def _thing(candidate: Candidate) -> set[str]:
-    if candidate.subject in ("", phrases.USER):
-        return set()
-    return {s for w in candidate.subject.split() for s in words.normal(w)}
-
-
-def _within(thing: set[str], other: Candidate) -> bool:
-    said = words.words(other.text)
-    return all(_has(w, said) for w in thing)
-
-
-def _has(term: str, terms: Iterable[str]) -> bool:
-    """Whether the word is there, or one that it is a part of: deliver and delivery, service and microservice."""
-    if term in terms:
-        return True
-    if len(term) < 5 or not term.isalpha():
-        return False
-    return any(len(t) >= 5 and (_stretched(t, term) or _stretched(term, t)) for t in terms)
-
-
-def _stretched(long: str, short: str) -> bool:
-    return (long.startswith(short) and len(long) - len(short) <= 3) or (len(short) >= 6 and long.endswith(short))
+@lru_cache(maxsize=matching.KEPT)
+def _thing(subject: str) -> frozenset[str]:
+    """The words of what is spoken of, if it is not the user."""
+    return frozenset() if subject in ("", phrases.USER) else frozenset([s for w in subject.split() for s in words.normal(w)])
 
 
 def _taken_back(candidate: Candidate, said_at: float, known: Sequence[Statement]) -> list[Statement]:
@@ -280,7 +305,7 @@ def _taken_back(candidate: Candidate, said_at: float, known: Sequence[Statement]
     about = candidate.terms or words.words(candidate.about)
     if not about:
         return []
-    shares = [(sum(_has(w, words.words(s.candidate.text)) for w in about) / len(about), s) for s in known]
+    shares = [(sum(matching.has(w, matching.bag(matching.said(s.candidate.text))) for w in about) / len(about), s) for s in known]
     whole = [s for share, s in shares if share == 1]
     if whole:
         return whole
@@ -292,16 +317,21 @@ def _explained(candidate: Candidate, known: Sequence[Statement]) -> list[Stateme
     """The statement that the reason is given for, if it was said before without one."""
     if not candidate.cause or not candidate.effect:
         return []
-    effect = [w for w in words.words(candidate.effect) if w not in GENERIC] or list(words.words(candidate.effect))
-    telling = [w for w in effect if w not in WEAK] or effect
+    said = matching.said(candidate.effect)
+    effect = [w for w in said if w not in GENERIC] or list(said)
+    telling = tuple([w for w in effect if w not in WEAK] or effect)
+    telling_bag, effect_bag = matching.bag(telling), matching.bag(tuple(effect))
     best: tuple[float, float] = (0.0, 0.0)
     found: list[Statement] = []
     for s in known:
-        said = [w for w in words.words(s.candidate.text) if w not in GENERIC]
-        if s.candidate.cause or not any(_has(w, said) for w in telling):
+        if s.candidate.cause:
             continue
-        share = sum(_has(w, said) for w in effect) / len(effect)
-        cover = sum(_has(w, effect) for w in said) / max(1, len(said))
+        told = matching.content(s.candidate.text)
+        there = matching.bag(told)
+        if not matching.meet(telling_bag, there) or not any(matching.has(w, there) for w in telling):
+            continue
+        share = sum(matching.has(w, there) for w in effect) / len(effect)
+        cover = sum(matching.has(w, effect_bag) for w in told) / max(1, len(told))
         if share >= 0.5 and (cover >= 0.3 or _late(candidate)) and (share, cover) >= best:
             found = [s] if (share, cover) > best else [*found, s]
             best = (share, cover)

@@ -50,15 +50,20 @@ HINTS = frozenset(
 )
 HINTS |= MONTHS.keys() | DAYS.keys()
 
-
+# Something of this stands in whatever `TIME` finds, and can be looked for in a tenth of the time.
+HINT = re.compile(
+    r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|day|week|month|quarter|year|spring|summer|autumn|fall|winter|night|morning|afternoon"
+    r"|evening|tomorrow|q[1-4]|1[89]\d\d|20\d\d"
+)
 DIGIT = re.compile(r"\d")
 
 
 def happened(text: str, lows: frozenset[str], *, said_at: float, zone: ZoneInfo, past: bool) -> When | None:
     """The first time that a sentence names, or nothing; `past` says how it is told."""
-    if not lows & HINTS and not DIGIT.search(text):
+    low = text.lower()
+    if not lows & HINTS and not (DIGIT.search(text) and HINT.search(low)):
         return None
-    found = TIME.search(text.lower())
+    found = TIME.search(low)
     if found is None:
         return None
     today = datetime.fromtimestamp(said_at, zone).date()

@@ -360,6 +360,16 @@ SELECT m.* FROM json_each(:ids) j CROSS JOIN memories m ON m.tenant = :tenant AN
 -- name: memories_by_ids @postgres
 SELECT m.* FROM json_array_elements_text(:ids ::json) j JOIN memories m ON m.tenant = :tenant AND m.id = j.value WHERE m.scope = :scope ORDER BY m.recorded_at, m.number;
 
+-- name: memories_open @sqlite
+SELECT m.id, m.number, m.text, m.kind, m.rule, m.subject, m.attribute, m.single, m.negated, m.details, m.origin, m.recorded_at,
+  m.happened_start, m.happened_end, m.grain
+FROM json_each(:ids) j CROSS JOIN memories m ON m.tenant = :tenant AND m.id = j.value WHERE m.scope = :scope AND m.state = 'active';
+
+-- name: memories_open @postgres
+SELECT m.id, m.number, m.text, m.kind, m.rule, m.subject, m.attribute, m.single, m.negated, m.details, m.origin, m.recorded_at,
+  m.happened_start, m.happened_end, m.grain
+FROM json_array_elements_text(:ids ::json) j JOIN memories m ON m.tenant = :tenant AND m.id = j.value WHERE m.scope = :scope AND m.state = 'active';
+
 -- name: memories_near @sqlite
 -- (why, memory): a term that stands in very many memories tells nothing, and would take long to read.
 WITH telling AS MATERIALIZED (
