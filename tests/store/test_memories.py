@@ -315,7 +315,8 @@ async def test_no_scope_sees_anothers(store: Store, mem: str) -> None:
     await store.write(lambda talk: Ledger(talk, "s").say(secret))
     await store.write(lambda talk: Ledger(talk, "s").memories.add([memory(f"{mem}-2")]))
     await store.write(lambda talk: Ledger(talk, "s").supersede(mem, f"{mem}-2", kind="reverses"))
-    scope = (await store.read(lambda talk: talk.lineage("s"))).scope
+    home = await store.read(lambda talk: talk.lineage("s"))
+    scope, lineage = home.scope, home.id
 
     all_of_it = Call(
         places=[("s", 1)], slots=["we/host"], kind="fact", terms=["secret"], shared=1, most=9, pinned=9, instructions=9, preferences=9
@@ -334,6 +335,7 @@ async def test_no_scope_sees_anothers(store: Store, mem: str) -> None:
             *memories.links(ids),
             *memories.causes(mem),
             *memories.some(ids),
+            *memories.said_at(lineage, [1]),
             *memories.in_slots(["we/host"], limit=9),
             *memories.sharing(["secret"], limit=9),
             *memories.called(all_of_it),
