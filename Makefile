@@ -5,10 +5,10 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help check format test test-all serve bench measure clean
+.PHONY: help check format test test-all serve bench bench-memory measure clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -36,6 +36,10 @@ serve: $(READY) ## run the server with its defaults
 
 bench: $(READY) ## measure against a direct call and two bare relays; prints a table
 	$(BIN)/python -m bench
+
+# The tools and their data are not part of this repository: ACCEPTANCE is the folder that holds seed_suite.py and memory_bench.py.
+bench-memory: $(READY) ## what memory keeps and finds again; prints the figures of the tools in ACCEPTANCE
+	$(BIN)/python -m bench.memory
 
 measure: $(READY) ## sizes, complexity and typing of the code; prints a table
 	$(BIN)/python scripts/measure.py

@@ -51,7 +51,9 @@ def _entrants(options: argparse.Namespace, model: Server, folder: Path) -> tuple
     """Those who can take part: each is started once, which also fills the caches before the first round."""
     entered = ["direct"]
     for name in contestants.ORDER[1:]:
-        if name == "postgres" and (options.no_postgres or options.twin):
+        if options.twin and name in ("no-memory", "postgres"):
+            continue
+        if options.no_postgres and name == "postgres":
             continue
         why = None if options.twin else contestants.missing(name)
         if why is None:

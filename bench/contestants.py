@@ -10,7 +10,7 @@ from pathlib import Path
 from bench import messages, processes
 from bench.processes import BenchError, Server
 
-ORDER = ("direct", "bare", "durable", "mnemon", "postgres")
+ORDER = ("direct", "bare", "durable", "mnemon", "no-memory", "postgres")
 POSTGRES_SCRIPT = processes.ROOT / "tests" / "postgres.py"
 
 
@@ -29,16 +29,18 @@ def relay(name: str, model: Server, folder: Path, *, durable: bool) -> Server:
     return processes.spawn(name, arguments, port=port, folder=folder)
 
 
-def mnemon(name: str, model: Server, folder: Path, *, database_url: str | None = None, budget: int | None = None) -> Server:
-    """Mnemon, on its SQLite file or on the PostgreSQL database given."""
+def mnemon(name: str, upstream_port: int, folder: Path, *, database_url: str | None = None, budget: int | None = None) -> Server:
+    """Mnemon, on its SQLite file or on the PostgreSQL database given; under the name `no-memory`, without its memory."""
     port = processes.free_port()
     env = {"MNEMON_API_KEY": messages.KEY}
+    if name == "no-memory":
+        env["MNEMON_MEMORY_PROVIDER"] = "none"
     if database_url:
         env["MNEMON_DATABASE_URL"] = database_url
     if budget:
         env["MNEMON_CONTEXT_BUDGET"] = str(budget)
     arguments = ["-m", "mnemon", "serve", "--host", "127.0.0.1", "--port", str(port), "--data-dir", str(folder / f"{name}-data")]
-    arguments += ["--upstream-url", f"http://127.0.0.1:{model.port}/v1"]
+    arguments += ["--upstream-url", f"http://127.0.0.1:{upstream_port}/v1"]
     return processes.spawn(name, arguments, port=port, folder=folder, env=env)
 
 
@@ -59,7 +61,7 @@ def database(folder: Path, limit: float = 60.0) -> tuple[Server, str]:
 
 def missing(name: str) -> str | None:
     """Why this contestant cannot take part, as far as can be told without starting it."""
-    if name in ("mnemon", "postgres") and not (processes.ROOT / "src" / "mnemon" / "__main__.py").exists():
+    if name in ("mnemon", "no-memory", "postgres") and not (processes.ROOT / "src" / "mnemon" / "__main__.py").exists():
         return "`python -m mnemon` does not exist yet"
     if name == "postgres" and not POSTGRES_SCRIPT.exists():
         return "tests/postgres.py does not exist"

@@ -29,14 +29,19 @@ def message(number: int) -> str:
     chance = random.Random(number)
     text = f"Note {number}:"
     while len(text) < 480:
-        first, second, third, fourth = chance.sample(_WORDS, 4)
-        detail = chance.choice(
-            (f"at {chance.randrange(1, 24)}:{chance.randrange(10, 60)}", f"for {chance.randrange(10, 9000)} euros", "again")
-        )
-        text += (
-            f" We {chance.choice(_VERBS)} the {first} {second} near the {third} {detail}, because of {fourth}-{chance.randrange(100, 999)}."
-        )
+        text += f" {_sentence(chance)}"
     return text
+
+
+def sentence(number: int) -> str:
+    """The sentence of this number, always the same one."""
+    return _sentence(random.Random(number))
+
+
+def _sentence(chance: random.Random) -> str:
+    first, second, third, fourth = chance.sample(_WORDS, 4)
+    detail = chance.choice((f"at {chance.randrange(1, 24)}:{chance.randrange(10, 60)}", f"for {chance.randrange(10, 9000)} euros", "again"))
+    return f"We {chance.choice(_VERBS)} the {first} {second} near the {third} {detail}, because of {fourth}-{chance.randrange(100, 999)}."
 
 
 def chat(number: int, session: str, *, key: str | None = None, stream: bool = False) -> bytes:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench import client, contestants, load, messages, processes
+from bench import client, contestants, load, messages, processes, scopes
 from bench.processes import BenchError, Server
 
 CLIENTS = (1, 16, 64)
@@ -65,6 +65,8 @@ class Runner:
             self._side_by_side(number, told)
         if "long" in self._plan.parts and "mnemon" in self._plan.names and not self._plan.twin:
             self._long(long, told)
+        if "recall" in self._plan.parts and "mnemon" in self._plan.names and not self._plan.twin:
+            self._recall(told)
         return told
 
     def _side_by_side(self, number: int, told: Round) -> None:
@@ -85,7 +87,7 @@ class Runner:
         if "json" in self._plan.parts:
             self._json(servers, told)
         if "stream" in self._plan.parts:
-            self._streams([server for server in servers if server.name != "postgres"], told)
+            self._streams([server for server in servers if server.name not in ("no-memory", "postgres")], told)
 
     @contextlib.contextmanager
     def _scratch(self) -> Iterator[Path]:
@@ -117,7 +119,7 @@ class Runner:
     def _launch(self, name: str, folder: Path, url: str | None) -> Server:
         if name in ("bare", "durable") or self._plan.twin:
             return contestants.relay(name, self._model, folder, durable=name != "bare")
-        return contestants.mnemon(name, self._model, folder, database_url=url)
+        return contestants.mnemon(name, self._model.port, folder, database_url=url)
 
     def _warm_up(self, servers: list[Server]) -> None:
         """Wait for what they load in the background, then give each some 400 turns: by then a new SQLite log no longer grows."""
@@ -177,6 +179,16 @@ class Runner:
             told.put(f"stream.first@{count}", name, statistics.median(seen.first) * 1000)
             told.put(f"stream.gap@{count}", name, statistics.quantiles(seen.gaps, n=20)[-1] * 1000)
 
+    def _recall(self, told: Round) -> None:
+        """Recall in scopes of many memories, which the first round fills."""
+        seen = scopes.measured(self._folder / "scopes")
+        smallest = seen[min(seen)]
+        for size, times in seen.items():
+            told.put(f"recall.median@{size}", "mnemon", times["median"] * 1000)
+            told.put(f"recall.p95@{size}", "mnemon", times["p95"] * 1000)
+            told.put(f"recall.opening@{size}", "mnemon", times["opening"] * 1000)
+            told.put(f"recall.growth@{size}", "mnemon", times["median"] / smallest["median"])
+
     def _script(self, chunks: int, pace: float) -> None:
         load.run(client.ask(self._model.port, messages.get(f"/bench/script/{chunks}/{pace * 1000:g}")))
 
@@ -184,7 +196,7 @@ class Runner:
         with self._scratch() as folder, contextlib.ExitStack() as stack:
             started: list[Server] = []
             stack.callback(lambda: processes.stop(started))
-            started.append(contestants.mnemon("mnemon", self._model, folder, budget=LONG_BUDGET))
+            started.append(contestants.mnemon("mnemon", self._model.port, folder, budget=LONG_BUDGET))
             started.append(contestants.relay("durable", self._model, folder, durable=True))
             for server in started:
                 contestants.first_answer(server, time.perf_counter())

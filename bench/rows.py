@@ -1,16 +1,21 @@
 """The rows of the table: which figures each compares, what was asked for, and whether it was reached.
 
-The bounds are those of the project's issue 3. Where its wording can be read in two ways, the stricter reading is judged: streams are
-compared with both relays, and a long session has to keep to 1.1 in time at both turns and to 1.1, later 1.2, in the size of its prompt.
-The machine's own drift between early and late turns is easily more than 1.1, so the time of the long session is judged over that of
-the durable relay, which gets a turn after each of Mnemon's; without that correction it is printed too.
+The bounds are those of the project's issues 3 and, for what memory costs, 4. Where their wording can be read in two ways,
+the stricter reading is judged: streams are compared with both relays, and a long session has to keep to 1.1 in time at both turns and to
+1.1, later 1.2, in the size of its prompt. The machine's own drift between early and late turns is easily more than 1.1, so the time of
+the long session is judged over that of the durable relay, which gets a turn after each of Mnemon's; without that correction it is
+printed too.
 """
 
 import statistics
 from dataclasses import dataclass
 from typing import Literal
 
-from bench.rounds import STREAMS, Round
+from bench.rounds import CLIENTS, STREAMS, Round
+from bench.scopes import SIZES
+
+GROWTH = {10_000: 2.0, 100_000: 8.0}
+"""How much longer recall may take in a scope of so many memories than in the smallest."""
 
 PARTS: dict[str, tuple[str, ...]] = {
     "json-p50": ("json",),
@@ -24,6 +29,8 @@ PARTS: dict[str, tuple[str, ...]] = {
     "start": ("start",),
     "long": ("long",),
     "postgres": ("json",),
+    "memory-cpu": ("json",),
+    "recall": ("recall",),
 }
 """Row names as `--only` takes them, each with the parts of a round it needs."""
 
@@ -75,7 +82,7 @@ class Row:
 
 def all_rows(long: int) -> list[Row]:
     """Every row, in the order of the issue's table."""
-    return [*_turn_rows(), *_stream_rows(), *_memory_rows(), *_long_rows(long), *_postgres_rows()]
+    return [*_turn_rows(), *_stream_rows(), *_memory_rows(), *_long_rows(long), *_postgres_rows(), *_recall_rows()]
 
 
 def _clients(count: int) -> str:
@@ -156,4 +163,27 @@ def _postgres_rows() -> list[Row]:
             title = f"{what} on PostgreSQL, {_clients(clients)}, ms"
             measure = f"json.{unit}@{clients}"
             rows.append(Row(name="postgres", title=title, measure=measure, subject="postgres", reference=reference, bound=bound))
+    return rows
+
+
+def _recall_rows() -> list[Row]:
+    """What memory costs: the same turns with and without it, and recall in scopes that grow."""
+    rows = [
+        Row(
+            name="memory-cpu",
+            title=f"CPU per turn with memory over memory off, {_clients(clients)}, ms",
+            measure=f"json.cpu@{clients}",
+            reference="no-memory",
+            bound=1.5,
+        )
+        for clients in CLIENTS
+    ]
+    for size in SIZES:
+        title = f"recall with {size:,} memories in the scope"
+        rows.append(Row(name="recall", title=f"{title}, ms", measure=f"recall.median@{size}", how="alone", bound=25.0))
+        rows.append(Row(name="recall", title=f"{title}: p95, ms", measure=f"recall.p95@{size}", how="alone"))
+        rows.append(Row(name="recall", title=f"{title}: opening it, ms", measure=f"recall.opening@{size}", how="alone"))
+        if size in GROWTH:
+            over = f"{title} over {SIZES[0]:,}"
+            rows.append(Row(name="recall", title=over, measure=f"recall.growth@{size}", how="alone", bound=GROWTH[size]))
     return rows

@@ -90,10 +90,14 @@ class Weave:
         self.first: list[str] = []
         self.likely: list[str] = []
         self.spots = spots_of(known)
+        # Most statements simply hold: nothing is to be said about them, and their rows are not here.
+        self.telling: dict[tuple[str, int], list[Spot]] = {}
         self.by_memory: dict[str, list[tuple[str, int, Spot]]] = {}
-        for (session_id, position), spots in self.spots.items():
+        for message, spots in self.spots.items():
             for spot in spots:
-                self.by_memory.setdefault(spot.memory, []).append((session_id, position, spot))
+                if spot.memory in known.memories:
+                    self.telling.setdefault(message, []).append(spot)
+                    self.by_memory.setdefault(spot.memory, []).append((*message, spot))
         self.heads = set(known.closings.values()) - known.closings.keys()
         self.links: dict[str, dict[str, Link]] = {}
         for link in sorted(known.links, key=self.told):
@@ -188,12 +192,12 @@ class Weave:
         return line.key
 
     def stated_on(self, line: Recalled) -> list[Remembered]:
-        ids = [s.memory for s in on(line, self.spots)] if line.session_id else line.memories
+        ids = [s.memory for s in on(line, self.telling)] if line.session_id else line.memories
         return [self.known.memories[i] for i in ids if i in self.known.memories]
 
     def withdrawn(self, line: Recalled) -> list[tuple[int, int]]:
         """The stretches of a line's text that were taken back, as (start, end) within it."""
-        gone = [s for s in on(line, self.spots) if s.memory in self.known.memories and self.taken_back(self.known.memories[s.memory])]
+        gone = [s for s in on(line, self.telling) if self.taken_back(self.known.memories[s.memory])]
         return sorted((max(0, s.start - line.start), s.end - line.start) for s in gone)
 
     def taken_back(self, memory: Remembered) -> bool:
@@ -226,7 +230,7 @@ class Weave:
 
     def dress(self, line: Recalled) -> Recalled:
         spots = on(line, self.spots) if line.session_id else [Spot(i, line.start, line.start + len(line.text)) for i in line.memories]
-        if not any(s.memory in self.known.memories for s in spots):
+        if line.session_id and not on(line, self.telling):
             return stating(line, spots)
         marks: list[tuple[int, str]] = []
         needs: dict[str, None] = {}
