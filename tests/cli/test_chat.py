@@ -24,7 +24,7 @@ from tests.servers import Server
 from tests.upstream import Upstream
 
 SESSION = re.compile(r"^Session (\S+)", re.MULTILINE)
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 @pytest.fixture(scope="module")

@@ -152,7 +152,7 @@ async def test_a_scope_is_erased_whole(world: World) -> None:
 
 async def test_compressed_states_lose_the_words(tmp_path: Path, database_url: str) -> None:
     """A note of the compressed state that points at a deleted message goes; the others stay."""
-    async with running(tmp_path, database_url, context_budget=900, recall_tokens=100) as world:
+    async with running(tmp_path, database_url, context_budget=1500, recall_tokens=100) as world:
         await world.say(f"{SECRET} Please remember it.", "s", "k")
         await world.say("We decided to use Rust for the cache layer of the project.", "s", "k")
         for number in range(30):
@@ -235,7 +235,7 @@ async def test_postgres_is_vacuumed(tmp_path: Path, postgres_url: str, monkeypat
 
 async def test_a_turn_under_way_does_not_bring_it_back(tmp_path: Path, database_url: str) -> None:
     """A turn that began before the deletion and compresses the conversation after it keeps no note of the deleted words."""
-    async with running(tmp_path, database_url, context_budget=900, recall_tokens=100) as world:
+    async with running(tmp_path, database_url, context_budget=1500, recall_tokens=100) as world:
 
         async def fill(session: str, number: int) -> bool:
             reply = await world.say(f"Filler {number} about the weather over the northern sea, calm and grey as ever.", session, session)

@@ -290,3 +290,44 @@ async def test_a_receipt_tells_what_memory_did(world: World) -> None:
     assert line["evidence"]["session_id"] == "s"
     assert {b["name"] for b in receipt["prompt"]["blocks"]} == {"system", "tools", "state", "history", "recall", "new"}
     assert isinstance(receipt["prompt"]["left_out"], list)
+
+
+async def test_times_no_calendar_has_are_refused(world: World) -> None:
+    """A time beyond the year 9999 would stop every prompt that shows its day: it is refused, by hand and in an import."""
+    for value in (900_000_000_000, "900000000000", -1e15):
+        wrong = await call(world, "POST", "", "k", {"text": "I live in Rome.", "valid_from": value})
+        assert (wrong.status_code, wrong.json()["error"]["param"]) == (400, "valid_from")
+    line = json.dumps({"id": "mem_a", "text": "I live in Rome.", "recorded_at": 1e15})
+    response = await world.client.post("/v1/memory/import", content=line.encode(), headers={CHANNEL: "k"})
+    assert response.status_code == 400, response.text
+    assert await listed(world) == []
+
+
+async def test_memories_that_close_each_other_do_no_harm(world: World) -> None:
+    """An import may hold a circle of closings; recall comes to an end all the same."""
+    rows = [
+        {"id": f"mem_{one}", "text": f"I live in {one}.", "subject": "user", "attribute": "home", "single": True, "state": "superseded"}
+        | {"closed_by": f"mem_{two}", "closed_at": 5.0, "valid_to": 5.0, "closed_rule": "x"}
+        for one, two in (("Aaa", "Bbb"), ("Bbb", "Aaa"))
+    ]
+    content = "\n".join(map(json.dumps, rows)).encode()
+    await world.client.post("/v1/memory/import", content=content, headers={CHANNEL: "k"})
+    assert (await call(world, "GET", "/search?q=where+do+I+live")).status_code == 200
+    await world.say("Where do I live?", "s", "k")
+
+
+async def test_a_receipt_is_there_for_its_own_key(world: World) -> None:
+    """Under another key a receipt is not found; an unknown parameter is refused."""
+    response = await world.say("My PIN is 9911.", "s", "k")
+    path = f"/v1/receipts/{response.headers[RECEIPT]}"
+    assert (await world.client.get(path, headers={CHANNEL: "k"})).status_code == 200
+    assert (await world.client.get(path, headers={CHANNEL: "thief"})).status_code == 404
+    assert (await world.client.get(f"{path}?x=1")).status_code == 400
+
+
+async def test_work_on_a_thing_forgets_nothing(world: World) -> None:
+    """To delete, remove or drop something is work for the assistant; to forget it is for the memory."""
+    await world.say("The database is in Frankfurt.", "s", "k")
+    for order in ("Drop the database.", "Please delete my essay.", "Remove the nuts."):
+        await world.say(order, "s", "k")
+    assert "The database is in Frankfurt." in texts(await listed(world))

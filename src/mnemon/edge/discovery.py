@@ -11,10 +11,10 @@ from starlette.responses import Response
 
 from mnemon.core import errors
 from mnemon.core.records import Json
-from mnemon.edge import identity
+from mnemon.edge import identity, schemas
 from mnemon.edge.render import JsonResponse
 from mnemon.edge.services import path_value, services
-from mnemon.store.receipts import Receipts
+from mnemon.store.receipts import Receipts, missing
 
 ENDPOINTS = {
     "root": ("GET", "/"),
@@ -178,5 +178,11 @@ async def metrics(request: Request) -> Response:
 
 
 async def receipt(request: Request) -> Response:
+    """What a reply was made from. Under a key, only the receipts of that key's sessions are there."""
+    schemas.query_only(request.query_params)
     wanted, tenant = path_value(request, "receipt_id"), request.state.tenant
-    return JsonResponse(await services(request).driver.read(lambda tx: Receipts(tx, tenant).get(wanted)))
+    found = await services(request).driver.read(lambda tx: Receipts(tx, tenant).get(wanted))
+    key = identity.read(request).session_key
+    if key is not None and found.get("session_key") != key:
+        raise missing(wanted)
+    return JsonResponse(found)

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from mnemon.core import errors
+from mnemon.core import clock, errors
 from mnemon.core.records import Json
 from mnemon.edge import body as bodies
 from mnemon.edge import identity as identities
@@ -37,15 +37,15 @@ def only(given: Mapping[str, Any], *allowed: str) -> None:
 
 def moment(value: Any, field: str) -> float:
     """An instant: seconds since 1970, or a date or time as ISO 8601 writes it (in UTC unless it says otherwise). Raises `Invalid`."""
+    if isinstance(value, str) and re.fullmatch(r"-?\d{1,12}(\.\d{1,9})?", value):
+        value = float(value)
     if isinstance(value, str):
-        if re.fullmatch(r"-?\d{1,12}(\.\d{1,9})?", value):
-            return float(value)
         try:
             found = datetime.fromisoformat(value)
             return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
         except (ValueError, OverflowError):
             pass
-    elif isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e12:
+    elif isinstance(value, int | float) and not isinstance(value, bool) and clock.shown(value):
         return float(value)
     raise schemas.wrong(field, "must be a time: seconds since 1970, or like 2026-03-01 or 2026-03-01T12:00:00Z")
 

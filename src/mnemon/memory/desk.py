@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from mnemon.core import errors
+from mnemon.core import clock, errors
 from mnemon.core.records import Identity, Json, Recalled
 from mnemon.memory.base import Memory, Query
 from mnemon.store.base import Driver, Tx
@@ -227,4 +227,7 @@ def read_back(line: Json) -> tuple[Remembered, list[Link]]:
         Remembered,
     )  # fmt: skip
     links = [msgspec.convert({**link, "source": row.id}, Link) for link in line.get("links") or ()]
+    times = [row.valid_from, row.valid_to, row.recorded_at, row.closed_at, *(row.happened or ())[:2], *(link.at for link in links)]
+    if not all(clock.shown(at) for at in times if at is not None):
+        raise ValueError("a time must be in seconds since 1970, within the years 1 to 9999")
     return row, links

@@ -47,8 +47,10 @@ class Known:
 
     def head(self, memory: str) -> str:
         """What was not superseded yet in the line of closings from a memory on."""
-        while memory in self.closings:
-            memory = self.closings[memory]
+        passed = {memory}
+        while (after := self.closings.get(memory)) and after not in passed:  # rows that were imported may close each other
+            passed.add(after)
+            memory = after
         return memory
 
 

@@ -27,8 +27,7 @@ class Receipts:
         """The receipt, with recalled and learned texts as their messages have them now; null where they were deleted. Raises `NotFound`."""
         row = self.tx.one("receipts_get", tenant=self.tenant, id=receipt_id)
         if row is None:
-            message = f"there is no receipt {receipt_id!r}"
-            raise errors.NotFound(message, code="receipt_not_found", param="receipt_id")
+            raise missing(receipt_id)
         found: dict[str, Any] = msgspec.json.decode(row["body"])
         for recalled in found["prompt"]["recalled"]:
             recalled["text"] = self._quote(recalled["evidence"])
@@ -44,3 +43,7 @@ class Receipts:
         text = text_of(msgspec.json.decode(row["body"]).get("content"))
         found = text[evidence["start"] : evidence["start"] + evidence["length"]]
         return found if found.strip() else None
+
+
+def missing(receipt_id: str) -> errors.NotFound:
+    return errors.NotFound(f"there is no receipt {receipt_id!r}", code="receipt_not_found", param="receipt_id")

@@ -22,6 +22,7 @@ WITHDRAW = (
     r"|delete|remove|erase|disregard|ignore|drop|wipe|scrub|strike)\s+"
 )
 TELL = r"(?:told|said|gave|shared|mentioned|wrote|posted|sent)"
+FORGETTING = re.compile(r"\b(?:forget|unlearn|disregard|remember|remembering|keep|store|save)\b")
 RETRACTION = re.compile(
     SIGH
     + WITHDRAW
@@ -150,6 +151,8 @@ def cue_of(text: str, low: str, lows: frozenset[str]) -> Found:
         if DEICTIC.match(low):
             return Found("retraction")
         taken_back = RETRACTION.match(low)
+        if taken_back and taken_back["mine"] and not FORGETTING.search(low):
+            taken_back = None  # "delete my essay" is work for the assistant, not for its memory
         if taken_back and not REPLACEMENT.search(low, taken_back.end()):
             return _retraction(text, taken_back)
     old = _old(text, low) if lows & OLD_HINTS else ""
