@@ -82,3 +82,32 @@ def test_what_shares_nothing_is_never_closed(told: list[str], new: str) -> None:
         for old in (by_id[i] for i in verdict.closes):
             slot = old.subject and (old.subject, old.attribute) == (candidate.subject, candidate.attribute)
             assert slot or any(matching.has(w, matching.bag(words.words(old.text))) for w in said)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("My wife is Eva.", "My wife is a doctor."),
+        ("The talk is on Monday.", "The talk is at 10:00."),
+        ("Tom is 42.", "Tom is 185 cm."),
+        ("The house is 120 m2.", "The house is 30 years old."),
+    ],
+)
+def test_another_property_closes_nothing(old: str, new: str) -> None:
+    """A name and a trade, a day and an hour, years and centimetres stand beside each other."""
+    assert judge(heard(new).candidates[0], said_at=SAID, origin="user", known=known(old)).closes == ()
+
+
+def test_what_was_meant_corrects_what_was_just_said() -> None:
+    """A correction that names nothing is about the last value of its kind, as long as that was said just now."""
+    meant = heard("No, I meant 5433.").candidates[0]
+    just_said = known("My sister is called Ada.", "The server listens on port 5432.", at=SAID - 60)
+    assert judge(meant, said_at=SAID, origin="user", known=just_said).closes == ("s1",)
+    assert judge(meant, said_at=SAID, origin="user", known=known("The server listens on port 5432.")).closes == ()
+
+
+def test_why_it_ended_is_no_reason_for_what_was() -> None:
+    """An end that is told with its reason ends the statement, and does not explain it."""
+    ended = heard("I no longer take ibuprofen because it hurt my stomach.").candidates[0]
+    verdict = judge(ended, said_at=SAID, origin="user", known=known("I take ibuprofen."))
+    assert (verdict.closes, verdict.explains) == (("s0",), ())

@@ -27,6 +27,8 @@ AGAIN = re.compile(r"\bagain[.!]?$", re.IGNORECASE)
 GIVEN_UP = re.compile(r"\b(?:gave|given|giving)\s+up|\b(?:stop|quit|left|cancel|drop|no\s+more|never)", re.IGNORECASE)
 MOST_TERMS = 14  # a sentence of more matters than this speaks of too much to say which of them changed
 COMMON = 3  # statements that may share a word before it tells little
+CLOCK = re.compile(r"\d:\d|\d\s*(?:am|pm)\b|o['’]clock", re.IGNORECASE)
+UNIT = re.compile(r"[\d.,]+|^(?:about|around|roughly|almost|nearly|over|under)\b", re.IGNORECASE)
 MEASURES = frozenset({"when", "version", "percent", "number", "code"})
 LIGHT = (
     "use live work play want like need take pay buy sell make get hate prefer have go come give keep put run start stop move change choose"
@@ -53,7 +55,10 @@ def judge(candidate: Candidate, *, said_at: float, origin: Origin, known: Sequen
         return Verdict(outcome="merged", rule="repeats", into=repeated.id)
     explained = tuple(s.id for s in _explained(candidate, known))
     near = known if candidate.cue in TURNS else _of_slot(candidate, known)
-    closed, rule, reversal = _closed(candidate, [s for s in near if _may(origin, said_at, s) and s.id not in explained])
+    near = [s for s in near if _may(origin, said_at, s) and s.id not in explained]
+    closed, rule, reversal = _closed(candidate, near)
+    if not closed and (meant := _meant(candidate, said_at, near)):
+        closed, rule = [meant], "correction"
     return Verdict(
         outcome="added",
         rule=rule or ("explains" if explained else "new"),
@@ -118,6 +123,7 @@ def _closed(candidate: Candidate, known: Sequence[Statement]) -> tuple[list[Stat
         s
         for s in same
         if candidate.single and s.candidate.single and candidate.values and s.candidate.values and not _same_values(candidate, s.candidate)
+        if candidate.cue != "none" or _comparable(candidate.values[0], s.candidate.values[0])
     ]
     if newer:
         return newer, "newer_value" if candidate.cue == "none" else candidate.cue, turned
@@ -126,6 +132,27 @@ def _closed(candidate: Candidate, known: Sequence[Statement]) -> tuple[list[Stat
         if target is not None:
             return [target], candidate.cue, turned
     return [], "", False
+
+
+def _meant(candidate: Candidate, said_at: float, known: Sequence[Statement]) -> Statement | None:
+    """What "no, I meant 5433" corrects: the last thing said with a value of that kind, if it was said just now."""
+    if candidate.cue != "correction" or candidate.attribute != "mean" or not candidate.values:
+        return None
+    of_a_kind = [s for s in known if s.candidate.values and _comparable(candidate.values[0], s.candidate.values[0])]
+    last = max(of_a_kind, key=lambda s: s.said_at, default=None)
+    return last if last is not None and said_at - last.said_at <= JUST_NOW else None
+
+
+def _comparable(one: str, two: str) -> bool:
+    """Can one take the other's place? A name is no trade, a day no hour, and years are no centimetres."""
+    kinds = phrases.shape(one), phrases.shape(two)
+    if kinds[0] != kinds[1]:
+        return False
+    if kinds[0] == "when":
+        return (CLOCK.search(one) is None) == (CLOCK.search(two) is None)
+    if kinds[0] == "number":
+        return UNIT.sub("", one).strip(" .").casefold() == UNIT.sub("", two).strip(" .").casefold()
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +344,7 @@ def _explained(candidate: Candidate, known: Sequence[Statement]) -> list[Stateme
     """The statement that the reason is given for, if it was said before without one."""
     if not candidate.cause or not candidate.effect:
         return []
+    known = [s for s in known if s.candidate.negated == candidate.negated]  # why it is no longer so is no reason for what was
     said = matching.said(candidate.effect)
     effect = [w for w in said if w not in GENERIC] or list(said)
     telling = tuple([w for w in effect if w not in WEAK] or effect)
