@@ -344,7 +344,8 @@ def _explained(candidate: Candidate, known: Sequence[Statement]) -> list[Stateme
     """The statement that the reason is given for, if it was said before without one."""
     if not candidate.cause or not candidate.effect:
         return []
-    known = [s for s in known if s.candidate.negated == candidate.negated]  # why it is no longer so is no reason for what was
+    if candidate.negated:  # why it is no longer so is no reason for what was
+        known = [s for s in known if s.candidate.negated]
     said = matching.said(candidate.effect)
     effect = [w for w in said if w not in GENERIC] or list(said)
     telling = tuple([w for w in effect if w not in WEAK] or effect)
