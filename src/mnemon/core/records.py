@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 Json = dict[str, Any]
 
@@ -171,8 +171,7 @@ class Stated:
     reasoned: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recalled:
+class Recalled(NamedTuple):  # many are made at every turn, which a dataclass is too slow for
     """A passage found again for the newest message, and why.
 
     `marks` are the server's own words about it, each with the number of characters of `text` it stands behind. `memories` are those it

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from typing import Protocol
 
 from mnemon.core import ids
@@ -102,11 +103,13 @@ def related(memories: Memories, turn: Turn, candidates: Sequence[Candidate]) -> 
         found.setdefault(why, []).append(name)
     chosen = []
     for candidate in candidates:
-        shared = Counter(name for term in candidate.terms for name in found.get(term, ()))
+        shared = Counter(chain.from_iterable([found[term] for term in candidate.terms if term in found]))
         whys = [slot_of(candidate.subject, candidate.attribute)]
         whys += [JUST_SAID] if candidate.cue != "none" or candidate.effect else []
         whys += [NEWEST] if candidate.cue in CHANGES else []
-        chosen.append({*(name for why in whys for name in found.get(why, ())), *(name for name, _ in shared.most_common(SHARING))})
+        chosen.append(
+            {*(name for why in whys for name in found.get(why, ())), *sorted(shared, key=shared.__getitem__, reverse=True)[:SHARING]}
+        )
     known = {row.id: statement(row) for row in (memories.open(set().union(*chosen)) if any(chosen) else ())}
     return [[name for name in known if name in about] for about in chosen], known
 

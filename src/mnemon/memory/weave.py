@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -247,7 +247,7 @@ class Weave:
                 beside = effect
             marks += [(min(spot.end - line.start, len(line.text)), text) for text in words]
         ordered = tuple(sorted(dict.fromkeys(marks), key=lambda m: m[0]))
-        return replace(stating(line, spots), marks=ordered, needs=tuple(needs), beside=beside)
+        return stating(line, spots)._replace(marks=ordered, needs=tuple(needs), beside=beside)
 
     def happening(self, memory: Remembered) -> list[str]:
         return [f"(happened {period(*memory.happened)})"] if self.wish.when and memory.happened else []
@@ -317,7 +317,7 @@ def on(line: Recalled, spots: Mapping[tuple[str, int], Sequence[Spot]]) -> list[
 def stating(line: Recalled, spots: Sequence[Spot]) -> Recalled:
     """A line that says which memories stand on it."""
     ids = tuple(dict.fromkeys((*line.memories, *(s.memory for s in spots))))
-    return line if ids == line.memories else replace(line, memories=ids)
+    return line if ids == line.memories else line._replace(memories=ids)
 
 
 def without(passage: Recalled, stretches: Sequence[tuple[int, int]]) -> list[Recalled]:
@@ -331,7 +331,7 @@ def without(passage: Recalled, stretches: Sequence[tuple[int, int]]) -> list[Rec
         if WORD.search(piece):
             text = piece.strip()
             begins = passage.start + start + piece.index(text)
-            found.append(replace(passage, text=text, start=begins, tokens=None))
+            found.append(passage._replace(text=text, start=begins, tokens=None))
         start = max(start, end)
     return found
 
