@@ -23,7 +23,8 @@ from mnemon.memory.base import Query
 from mnemon.memory.fulltext import FullText
 from mnemon.store import base, keys
 from mnemon.store.base import Driver, Tx
-from mnemon.store.idempotency import Record, Records
+from mnemon.store.frames import Frames
+from mnemon.store.idempotency import Record, Records, stream_of
 from mnemon.store.memories import Memories
 from mnemon.store.messages import Messages
 from mnemon.store.passages import Passages
@@ -206,7 +207,7 @@ def check_rest(tx: Tx) -> None:
     done = records.find(Idempotency(slot=b"\xaa", fingerprint=b"\xbb", key="k"), now=1767225901)
     assert done == Record(headers={"session_id": "sess_child"}, body=b"\x00\xff\x00")
     unfinished = Idempotency(slot=b"\xab", fingerprint=b"\xbb", key="k")
-    assert records.frames_from(unfinished, 1) == [(1, b"data: 1\n\n")]
+    assert Frames(tx, "acme").after(stream_of(unfinished), 0) == [], "they belonged to a request in flight"
     assert records.find(unfinished, now=1767225901) is None, "its process is dead"
     assert tx.leases("acme").take("alone", "new")
     assert Receipts(tx, "acme").get("rcpt_1")["prompt"]["recalled"][0]["text"] == "Alex"

@@ -10,7 +10,8 @@ import pytest
 from mnemon.core import errors, ids
 from mnemon.core.records import Idempotency
 from mnemon.store.base import Tx
-from mnemon.store.idempotency import KEPT_SECONDS, Record, Records, expire
+from mnemon.store.frames import Frames
+from mnemon.store.idempotency import KEPT_SECONDS, Record, Records, expire, stream_of
 from tests.store import steps
 from tests.store.steps import Store, opened
 
@@ -120,10 +121,10 @@ async def test_a_dead_process_leaves_the_work_to_be_done(store: Store, shared_ur
     async with opened(shared_url) as short:
         which = wanted()
         await begin(Store(short, store.tenant, store.memory), which)
-        await short.write(lambda tx: Records(tx, store.tenant).add_frames(which, number=1, data=b"half a reply"))
+        await short.write(lambda tx: Frames(tx, store.tenant).add(stream_of(which), number=1, data=b"half a reply", at=0.0))
         assert await find(store, which) == short.owner
     assert await find(store, wanted(b"other", slot=which.slot)) is None
-    assert await store.driver.read(lambda tx: Records(tx, store.tenant).frames_from(which, 1)) == []
+    assert await store.driver.read(lambda tx: Frames(tx, store.tenant).after(stream_of(which), 0)) == []
     assert await begin(store, which)
 
 
@@ -153,22 +154,17 @@ async def test_a_failed_turn_leaves_no_record(store: Store) -> None:
     assert isinstance(await find(store, which), Record)
 
 
-async def test_frames_are_followed_until_the_answer(store: Store) -> None:
-    """The batches of a running stream are read in order from a number on, and make room for the finished record."""
+async def test_frames_make_room_for_the_answer(store: Store) -> None:
+    """What was streamed is dropped when the answer is recorded, and nobody else's stream with it."""
     which, other = wanted(), wanted()
     await begin(store, which)
     await begin(store, other)
 
     def write(tx: Tx) -> None:
-        records = Records(tx, store.tenant)
-        for number, data in ((1, b"one two "), (3, b"three \x00\xff"), (4, b"four")):
-            records.add_frames(which, number=number, data=data)
-        records.add_frames(other, number=1, data=b"another stream")
+        for each in (which, other):
+            Frames(tx, store.tenant).add(stream_of(each), number=1, data=b"data: 1\n\n", at=0.0)
 
     await store.driver.write(write)
-    batches = [(1, b"one two "), (3, b"three \x00\xff"), (4, b"four")]
-    for start, rest in ((1, batches), (2, batches[1:]), (4, batches[2:]), (5, [])):
-        assert await store.driver.read(lambda tx, start=start: Records(tx, store.tenant).frames_from(which, start)) == rest  # type: ignore[misc]
     await finish(store, which)
-    assert await store.driver.read(lambda tx: Records(tx, store.tenant).frames_from(which, 1)) == []
-    assert await store.driver.read(lambda tx: len(Records(tx, store.tenant).frames_from(other, 1))) == 1
+    assert await store.driver.read(lambda tx: Frames(tx, store.tenant).after(stream_of(which), 0)) == []
+    assert await store.driver.read(lambda tx: len(Frames(tx, store.tenant).after(stream_of(other), 0))) == 1

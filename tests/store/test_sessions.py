@@ -11,9 +11,11 @@ from mnemon.core import errors
 from mnemon.core.records import Idempotency, Identity
 from mnemon.memory.fulltext import FullText
 from mnemon.store.base import Driver
+from mnemon.store.frames import Frames
 from mnemon.store.idempotency import Record, Records
 from mnemon.store.receipts import Receipts
 from mnemon.store.sessions import NewSession, Sessions, Usage
+from mnemon.store.works import Said, Works
 from tests.store.steps import Store, Talk, assistant, note, opened
 
 ALIKE = [
@@ -37,7 +39,19 @@ ALIKE = [
     "01",
 ]
 
-TABLES = ("lineages", "sessions", "channels", "messages", "branches", "compactions", "passages", "idempotency", "frames", "receipts")
+TABLES = (
+    "lineages",
+    "sessions",
+    "channels",
+    "messages",
+    "branches",
+    "compactions",
+    "passages",
+    "idempotency",
+    "works",
+    "frames",
+    "receipts",
+)
 
 
 # -- beginnings ---------------------------------------------------------------------------------------------------------
@@ -382,7 +396,9 @@ def fill(talk: Talk, name: str, *, key: str | None = None) -> None:
     Receipts(talk.tx, talk.tenant).add(f"rcpt-{name}", lineage=lineage.id, body={"about": name}, at=1.0)
     records, wanted = Records(talk.tx, talk.tenant), wanted_of(talk.tenant, name)
     records.finish(wanted, Record(headers={}, body=b"reply"), lineage=lineage.id, now=1.0)
-    records.add_frames(wanted, number=1, data=b"frames of a stream that another process follows")
+    works, said = Works(talk.tx, talk.tenant), Said(lineage=lineage.id, session_id=name, first=1, last=2, chain=b"")
+    works.finish(f"run-{name}", "run", status="completed", body={"model": name}, said=said, at=1.0)
+    Frames(talk.tx, talk.tenant).add(f"run-{name}", number=1, data=f"frames of {name}word".encode(), at=1.0)
 
 
 def wanted_of(tenant: str, name: str) -> Idempotency:

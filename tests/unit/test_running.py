@@ -130,7 +130,7 @@ async def test_failing_after_the_first_frame() -> None:
     running = begun("a")
     watcher = asyncio.create_task(watched(running))
     await settle()
-    running.fail(errors.BadReply("broke off"), [frame("error"), frame("[DONE]")])
+    running.fail(errors.BadReply("broke off"), running.numbered_frames([frame("error"), frame("[DONE]")]))
     await running.ready(PATIENCE)
     assert await watcher == b"id: 1\ndata: a\n\nid: 2\ndata: error\n\nid: 3\ndata: [DONE]\n\n"
     with pytest.raises(errors.BadReply):

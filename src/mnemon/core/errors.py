@@ -15,6 +15,7 @@
     │   ├── ModelRejected  ... it refused this very request; a retry is useless
     │   ├── ModelTimeout   ... it was silent for too long
     │   └── BadReply       ... it answered with something that is not an answer
+    ├── Cancelled          somebody asked for the turn to be stopped
     └── Stopped            the server is shutting down
 
 Each carries a stable `code`; `edge/errors.py` alone knows which HTTP status belongs to it.
@@ -118,6 +119,12 @@ class BadReply(ModelError):
     """The model answered with something that is not an answer."""
 
     code = "upstream_bad_reply"
+
+
+class Cancelled(MnemonError):
+    """Somebody asked for the turn to be stopped."""
+
+    code = "cancelled"
 
 
 class Stopped(MnemonError):

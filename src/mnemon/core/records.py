@@ -252,8 +252,20 @@ class Idempotency:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class After:
+    """The end of an earlier turn that this one continues: its last message, and the digest of the whole history up to it."""
+
+    position: int
+    chain: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnRequest:
-    """One turn, as the edge understood it: nothing here depends on the route it came by."""
+    """One turn, as the edge understood it: nothing here depends on the route it came by.
+
+    `history` stands in the place of the stored one in this turn's prompt. `after` names the turn to go on from: if others followed it
+    since, this one begins a branch.
+    """
 
     tenant: str
     identity: Identity
@@ -268,6 +280,8 @@ class TurnRequest:
     source: str = "api"
     background: bool = False
     resume_after: int = 0
+    history: tuple[Message, ...] | None = None
+    after: After | None = None
 
     @property
     def stateless(self) -> bool:

@@ -34,22 +34,22 @@ class ChatWire:
     def begin(self, effective: Effective) -> list[bytes]:
         return []
 
-    def chunk(self, chunk: Json) -> bytes | None:
+    def chunk(self, chunk: Json) -> tuple[bytes, ...]:
         choices = chunk.get("choices")
         if not choices:
-            return None
+            return ()
         choice = choices[0]
         if self.role_sent and len(chunk) == PLAIN_CHUNK and choice.get("finish_reason") is None:
-            return b'%b"choices":%b}\n\n' % (self.prefix, msgspec.json.encode(choices))
+            return (b'%b"choices":%b}\n\n' % (self.prefix, msgspec.json.encode(choices)),)
         if choice.get("finish_reason"):
             if not choice.get("delta"):
-                return None
+                return ()
             choices = [{**choice, "finish_reason": None}]
         if not self.role_sent:
             self.role_sent = True
             choices = [{**choices[0], "delta": {"role": "assistant", **(choices[0].get("delta") or {})}}]
         extra = {name: value for name, value in chunk.items() if name not in CHUNK_FIELDS}
-        return self._frame(choices, extra)
+        return (self._frame(choices, extra),)
 
     def _frame(self, choices: list[Json], extra: Json) -> bytes:
         tail = b",%b\n\n" % msgspec.json.encode(extra)[1:] if extra else b"}\n\n"

@@ -33,6 +33,7 @@ STATUS: dict[type[errors.MnemonError], tuple[int, str]] = {
     errors.ModelBusy: (429, "rate_limit_error"),
     errors.ModelRejected: (400, "invalid_request_error"),
     errors.ModelTimeout: (504, "upstream_error"),
+    errors.Cancelled: (409, "invalid_request_error"),
     errors.Stopped: (503, "server_error"),
 }
 BY_CODE = {"body_too_large": 413, "request_timeout": 408, "uri_too_long": 414, "headers_too_large": 431}

@@ -266,13 +266,14 @@ class SessionWire:
             self._event("message.started", message={"id": self.message_id, "role": "assistant"}),
         ]
 
-    def chunk(self, chunk: Json) -> bytes | None:
+    def chunk(self, chunk: Json) -> list[bytes]:
         delta = (chunk["choices"][0].get("delta") or {}) if chunk.get("choices") else {}
-        if delta.get("content"):
-            return self._event("assistant.delta", message_id=self.message_id, delta=delta["content"])
+        found = []
         if delta.get("reasoning_content"):
-            return self._event("reasoning.delta", message_id=self.message_id, delta=delta["reasoning_content"])
-        return None
+            found.append(self._event("reasoning.delta", message_id=self.message_id, delta=delta["reasoning_content"]))
+        if delta.get("content"):
+            found.append(self._event("assistant.delta", message_id=self.message_id, delta=delta["content"]))
+        return found
 
     def finish(self, outcome: Outcome) -> list[bytes]:
         self.session_id = outcome.effective.session_id

@@ -16,6 +16,7 @@ from mnemon.core.records import Message, StateLine
 from mnemon.store.base import Row, Tx
 from mnemon.store.memories import Remembered, remembered
 from mnemon.store.messages import lines, lines_json
+from mnemon.store.works import Works
 
 LAST = 2**62
 PREVIEW = 100
@@ -120,6 +121,7 @@ class Erasures:
     def changed(self, lineage: int) -> None:
         """Replies that are kept for a repeated request are dropped, and nobody uses a transcript any more that was read before."""
         self.tx.run("erasures_records", tenant=self.tenant, lineage=lineage)
+        Works(self.tx, self.tenant).forget_frames(lineage)
         self.tx.run("erasures_lineage", tenant=self.tenant, lineage=lineage)
 
     def finish(self, *, at: float) -> None:

@@ -10,6 +10,7 @@ import msgspec
 from mnemon.core import errors
 from mnemon.core.records import Idempotency
 from mnemon.store.base import Tx
+from mnemon.store.frames import Frames
 
 KEPT_SECONDS = 24 * 3600
 
@@ -42,6 +43,7 @@ class Records:
         abandoned = row["owner"] is not None and not self.tx.alive(row["owner"])
         if abandoned or row["at"] < now - KEPT_SECONDS:
             self.tx.run("idempotency_drop", slot=wanted.slot)
+            Frames(self.tx, self.tenant).drop(stream_of(wanted))
             return None
         if bytes(row["fingerprint"]) != wanted.fingerprint:
             message = f"the Idempotency-Key {wanted.key!r} was used before with another body"
@@ -60,7 +62,7 @@ class Records:
 
     def finish(self, wanted: Idempotency, record: Record, *, lineage: int | None, now: float) -> None:
         """Keep the answer, in the transaction of the turn that made it; its day begins now, not when the work did."""
-        self.tx.run("frames_drop", slot=wanted.slot)
+        Frames(self.tx, self.tenant).drop(stream_of(wanted))
         self.tx.run(
             "idempotency_finish",
             slot=wanted.slot,
@@ -74,15 +76,13 @@ class Records:
 
     def give_up(self, wanted: Idempotency, *, owner: int) -> None:
         """A failed turn leaves no record."""
-        self.tx.run("idempotency_drop_unfinished", slot=wanted.slot, owner=owner)
+        if self.tx.run("idempotency_drop_unfinished", slot=wanted.slot, owner=owner):
+            Frames(self.tx, self.tenant).drop(stream_of(wanted))
 
-    def add_frames(self, wanted: Idempotency, *, number: int, data: bytes) -> None:
-        """Frames of a running stream, for readers in other processes. `number` is that of the first one."""
-        self.tx.run("frames_add", slot=wanted.slot, number=number, data=data)
 
-    def frames_from(self, wanted: Idempotency, number: int) -> list[tuple[int, bytes]]:
-        """The batches that start at `number` or later."""
-        return [(row["number"], bytes(row["data"])) for row in self.tx.all("frames_after", slot=wanted.slot, number=number)]
+def stream_of(wanted: Idempotency) -> str:
+    """The name of the stream that a request's answer is."""
+    return wanted.slot.hex()
 
 
 def expire(tx: Tx, *, now: float) -> int:

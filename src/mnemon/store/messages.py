@@ -55,6 +55,11 @@ class Messages:
         """(position, digest, chain) of the active path."""
         return [(r["position"], bytes(r["digest"]), bytes(r["chain"])) for r in self.tx.all("messages_digests", **self.key)]
 
+    def chain_at(self, position: int) -> bytes:
+        """The digest of the active path up to a position; empty if that stands on an old branch, or nowhere."""
+        row = self.tx.one("messages_chain", **self.key, position=position)
+        return bytes(row["chain"]) if row else b""
+
     def add(self, messages: Sequence[tuple[StoredMessage, bytes, bytes]]) -> None:
         """Append to the active path; each message with its digest and the chain's digest up to it."""
         self.tx.many("messages_add", [{**self.key, **columns(m), "digest": digest, "chain": chain} for m, digest, chain in messages])

@@ -109,17 +109,18 @@ class Removals:
         for _, group in groupby(rows, key=lambda m: m.slot):
             settle(target, list(group))
 
-    def copy(self, lineage: int, copy: int, *, to: int) -> None:
+    def copy(self, lineage: int, copy: int, *, to: int, upto: int = LAST) -> None:
         """A fork says what its messages say: in the same scope it is more evidence, in a scope of its own it has memories of its own."""
         said = [
-            (row["memory"], evidence(row, copy)) for row in self.tx.all("evidence_of_lineage", tenant=self.key["tenant"], lineage=lineage)
+            (row["memory"], evidence(row, copy))
+            for row in self.tx.all("evidence_of_lineage", tenant=self.key["tenant"], lineage=lineage, upto=upto)
         ]
         if not said:
             return
         if to == self.key["scope"]:
             self.memories.support(said)
             return
-        rows = [remembered(row) for row in self.tx.all("memories_of_lineage", **self.key, lineage=lineage)]
+        rows = [remembered(row) for row in self.tx.all("memories_of_lineage", **self.key, lineage=lineage, upto=upto)]
         names = {m.id: ids.memory() for m in rows}
         target = Memories(self.tx, str(self.key["tenant"]), to)
         target.add([copied(m, names) for m in rows])

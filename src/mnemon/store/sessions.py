@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 from mnemon.core import errors
 from mnemon.core.records import Identity, Lineage
 from mnemon.store.base import Row, Tx
-from mnemon.store.messages import lines
+from mnemon.store.messages import FAR, Messages, lines, lines_json
 from mnemon.store.passages import Passages
 from mnemon.store.removals import Removals
+from mnemon.store.works import Works
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,41 +227,41 @@ class Sessions:
         lineage = self.lineage_of(session_id)
         if lineage is None:
             raise missing(session_id)
+        Works(self.tx, self.tenant).forget_frames(lineage.id)
         removals = Removals(self.tx, self.tenant, lineage.scope)
         removals.withdraw(removals.of_messages(lineage.id))
         self.tx.run("sessions_orphan", tenant=self.tenant, lineage=lineage.id)
         self.tx.run("lineages_drop", tenant=self.tenant, lineage=lineage.id)
         self.tx.run("scopes_drop", tenant=self.tenant, scope=lineage.scope)
 
-    def fork(self, source: Lineage, new: NewSession, *, preview: str | None = None, at: float) -> Lineage:
-        """A new lineage with the messages copied. Without a key it is a scope of its own."""
+    def fork(self, source: Lineage, new: NewSession, *, upto: int = FAR, preview: str | None = None, at: float) -> Lineage:
+        """A new lineage with the messages copied, as far as `upto`. Without a key it is a scope of its own."""
         fork = self.begin(new, at=at)
-        both = {"tenant": self.tenant, "lineage": source.id, "copy": fork.id}
+        both = {"tenant": self.tenant, "lineage": source.id, "copy": fork.id, "upto": upto}
         self.tx.run("messages_copy", **both, session_id=new.id)
-        self.tx.run("compactions_copy", lineage=source.id, copy=fork.id)
-        self.tx.run("passages_copy", **both, scope=fork.scope, base=self._reserved(source.id, fork.scope))
-        Removals(self.tx, self.tenant, source.scope).copy(source.id, fork.id, to=fork.scope)
+        self.tx.run("compactions_copy", lineage=source.id, copy=fork.id, upto=upto)
+        self.tx.run("passages_copy", **both, scope=fork.scope, base=self._reserved(source.id, fork.scope, upto=upto))
+        Removals(self.tx, self.tenant, source.scope).copy(source.id, fork.id, to=fork.scope, upto=upto)
         row = self.tx.one("messages_count", tenant=self.tenant, lineage=fork.id)
         self.count(new.id, Usage(messages=row["n"] if row else 0, preview=preview))
+        messages = Messages(self.tx, self.tenant, source.id)
+        whole = upto >= source.next_position - 1
+        compacted_to, state = messages.compaction_before(min(upto, source.compacted_to) + 1)
         self.tx.run(
             "lineages_restore",
             tenant=self.tenant,
             lineage=fork.id,
-            upto=source.compacted_to,
-            state=self._state_of(source),
-            next_position=source.next_position,
-            chain=source.chain,
+            upto=compacted_to,
+            state=lines_json(state),
+            next_position=source.next_position if whole else upto + 1,
+            chain=source.chain if whole else messages.chain_at(upto),
         )
         return fork
 
-    def _reserved(self, lineage: int, scope: int) -> int:
-        """Numbers in `scope` for all passages of a lineage."""
-        row = self.tx.one("passages_of_lineage", tenant=self.tenant, lineage=lineage)
+    def _reserved(self, lineage: int, scope: int, *, upto: int = FAR) -> int:
+        """Numbers in `scope` for all passages of a lineage, as far as `upto`."""
+        row = self.tx.one("passages_of_lineage", tenant=self.tenant, lineage=lineage, upto=upto)
         return Passages(self.tx, self.tenant, scope).reserve(int(row["n"]) if row else 0)
-
-    def _state_of(self, source: Lineage) -> str:
-        row = self.tx.one("compactions_before", lineage=source.id, position=source.compacted_to + 1)
-        return str(row["state"]) if row else "[]"
 
 
 def missing(session_id: str) -> errors.NotFound:

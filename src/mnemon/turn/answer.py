@@ -17,7 +17,8 @@ from mnemon.core import errors, ids
 from mnemon.core.records import Effective, Json, Message, Prompt, Stated, StoredMessage
 from mnemon.store.base import Tx
 from mnemon.store.idempotency import Record, Records
-from mnemon.turn import commit, elsewhere, reply
+from mnemon.turn import commit, reply
+from mnemon.turn.journal import Journal
 from mnemon.turn.parts import Parts
 from mnemon.turn.prompt import COUNTED_IN_A_THREAD, prompt_for
 from mnemon.turn.resolve import Begun
@@ -34,8 +35,9 @@ LAST_WORD_SECONDS = 2.0  # for the database to answer a turn that must stop
 class Answer:
     """Carries one turn from its prompt to its commit."""
 
-    def __init__(self, parts: Parts, begun: Begun, wire: Wire, running: Running) -> None:
+    def __init__(self, parts: Parts, begun: Begun, wire: Wire, running: Running, *, journal: Journal) -> None:
         self.parts = parts
+        self.journal = journal
         self.begun = begun
         self.request = begun.request
         self.wire = wire
@@ -72,14 +74,11 @@ class Answer:
             running.push(frame)
         body |= {"stream": True, "stream_options": {**(request.params.get("stream_options") or {}), "include_usage": True}}
         collected = reply.Reply()
-        flusher = elsewhere.Flusher(self.parts.driver, request, running) if self.parts.driver.shared and request.idempotency else None
         async with contextlib.aclosing(self.parts.model.stream(body)) as chunks:
             async for chunk in chunks:
                 collected.add(chunk)
-                if frame_of := wire.chunk(chunk):
-                    running.push(frame_of)
-                    if flusher:
-                        await flusher.pushed()
+                for frame in wire.chunk(chunk):
+                    running.push(frame)
         return self._outcome(prompt, collected.message(), collected.finish_reason, {"usage": collected.usage})
 
     def _outcome(self, prompt: Prompt, message: Json, finish: str | None, whole: Json) -> Outcome:
@@ -110,6 +109,7 @@ class Answer:
             outcome = replace(outcome, effective=child)
             self.parts.metrics.add("mnemon_compressions_total")
         frames, body = self._rendered(outcome)
+        await self.journal.leave(running)
         record = None
         if self.request.idempotency:
             record = Record(headers=outcome.effective.as_json(), body=b"".join([*running.frames, *frames]) if self.request.stream else body)
@@ -126,6 +126,9 @@ class Answer:
                 receipt=self._receipt(prompt, outcome, messages),
                 record=record,
                 at=now,
+                keeper=running.keeper,
+                number=running.logged + 1,
+                frames=b"".join([*running.frames[running.logged :], *frames]) if running.keeper else b"",
             )
             learned = await to_its_end(self.parts.driver.write(lambda tx: commit.commit(tx, result, memory)))
             if learned:
@@ -154,8 +157,7 @@ class Answer:
         """The last frames of a stream, numbered; or the whole body."""
         if not self.request.stream:
             return [], self.wire.whole(outcome)
-        first = len(self.running.frames)
-        return [self.running.numbering(first + i, frame) for i, frame in enumerate(self.wire.finish(outcome))], b""
+        return self.running.numbered_frames(self.wire.finish(outcome)), b""
 
     def _messages(self, outcome: Outcome, now: float) -> tuple[StoredMessage, ...]:
         """What the turn adds to the transcript: the client's new messages and the reply."""

@@ -10,6 +10,7 @@ from mnemon.store.base import Driver, Tx
 from mnemon.store.idempotency import Record, Records
 from mnemon.store.sessions import NewSession, Sessions
 from mnemon.turn import resolve
+from mnemon.turn.keeping import Keeper, Made
 from mnemon.turn.running import Outcome, Wire
 
 COMMANDS = ("/new", "/reset")
@@ -32,14 +33,27 @@ def is_command(message: Message) -> bool:
 
 
 async def carry_out(
-    driver: Driver, request: TurnRequest, wire: Wire, *, now: float, numbering: Callable[[int, bytes], bytes]
+    driver: Driver,
+    request: TurnRequest,
+    wire: Wire,
+    keeper: Keeper | None,
+    *,
+    now: float,
+    numbering: Callable[[int, bytes], bytes],
 ) -> Record | resolve.Elsewhere:
     """Rotate the session; the answer in the shape of a record."""
-    return await driver.write(lambda tx: rotate(tx, request, wire, owner=driver.owner, now=now, numbering=numbering))
+    return await driver.write(lambda tx: rotate(tx, request, wire, keeper, owner=driver.owner, now=now, numbering=numbering))
 
 
 def rotate(
-    tx: Tx, request: TurnRequest, wire: Wire, *, owner: int, now: float, numbering: Callable[[int, bytes], bytes]
+    tx: Tx,
+    request: TurnRequest,
+    wire: Wire,
+    keeper: Keeper | None,
+    *,
+    owner: int,
+    now: float,
+    numbering: Callable[[int, bytes], bytes],
 ) -> Record | resolve.Elsewhere:
     records = Records(tx, request.tenant)
     if request.idempotency:
@@ -60,6 +74,12 @@ def rotate(
     record = answer(request, wire, outcome, numbering)
     if request.idempotency:
         records.finish(request.idempotency, record, lineage=new.id, now=now)
+    if keeper:
+        frames = record.body if request.stream else b""
+        keeper.committed(
+            tx,
+            Made(effective=outcome.effective, lineage=new.id, first=None, last=None, chain=b"", number=1, frames=frames, at=now),
+        )
     return record
 
 
@@ -69,8 +89,8 @@ def answer(request: TurnRequest, wire: Wire, outcome: Outcome, numbering: Callab
     if not request.stream:
         return Record(headers=headers, body=wire.whole(outcome), replayed=False)
     deltas = [{"role": "assistant", "content": ""}, {"content": outcome.reply["content"]}]
-    chunks = (wire.chunk({"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}) for delta in deltas)
-    frames = [*wire.begin(outcome.effective), *(c for c in chunks if c), *wire.finish(outcome)]
+    chunks = [wire.chunk({"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}) for delta in deltas]
+    frames = [*wire.begin(outcome.effective), *(frame for chunk in chunks for frame in chunk), *wire.finish(outcome)]
     return Record(headers=headers, body=b"".join(numbering(i, f) for i, f in enumerate(frames)), replayed=False)
 
 

@@ -18,6 +18,7 @@ from mnemon.store.removals import Removals
 from mnemon.store.sessions import NewSession, Sessions, Usage
 from mnemon.turn import reply as replies
 from mnemon.turn.commands import is_command
+from mnemon.turn.keeping import Keeper, Made
 from mnemon.turn.resolve import Begun
 
 LONGEST_PREVIEW = 100
@@ -37,6 +38,22 @@ class Result:
     receipt: Json
     record: Record | None
     at: float
+    keeper: Keeper | None = None
+    number: int = 1
+    frames: bytes = b""
+
+    def made(self, lineage: int) -> Made:
+        """What a keeper is told."""
+        return Made(
+            effective=self.effective,
+            lineage=lineage,
+            first=self.messages[0].position,
+            last=self.messages[-1].position,
+            chain=self.rows[-1][2],
+            number=self.number,
+            frames=self.frames,
+            at=self.at,
+        )
 
 
 def commit(tx: Tx, result: Result, memory: Memory) -> tuple[Learned, Taken] | None:
@@ -52,6 +69,8 @@ def commit(tx: Tx, result: Result, memory: Memory) -> tuple[Learned, Taken] | No
         compress(tx, result, lineage, changed=learned[1].diff)
         body = {**result.receipt, "memory": learned[1].diff}
         Receipts(tx, request.tenant).add(str(result.effective.receipt_id), lineage=lineage.id, body=body, at=result.at)
+        if result.keeper:
+            result.keeper.committed(tx, result.made(lineage.id))
         still_ours()
     if request.idempotency and result.record:
         Records(tx, request.tenant).finish(request.idempotency, result.record, lineage=lineage_id, now=result.at)

@@ -13,10 +13,14 @@ from typing import Any
 
 from mnemon.core import errors, ids
 from mnemon.core.records import Effective, Prompt, TurnRequest
-from mnemon.store.idempotency import Record
-from mnemon.turn import commands, elsewhere, resolve
+from mnemon.store import works
+from mnemon.store.base import Tx
+from mnemon.store.idempotency import Record, stream_of
+from mnemon.turn import branching, commands, elsewhere, resolve
 from mnemon.turn.answer import LAST_WORD_SECONDS, Answer, to_its_end
 from mnemon.turn.gates import Gates, Place, busy
+from mnemon.turn.journal import Journal
+from mnemon.turn.keeping import Keeper
 from mnemon.turn.parts import Parts
 from mnemon.turn.prompt import prompt_for
 from mnemon.turn.pulse import Pulse
@@ -27,6 +31,7 @@ log = logging.getLogger("mnemon.turn")
 FIRST_WAIT = 0.02
 LONGEST_WAIT = 0.25
 PING_SECONDS = 15
+HEED_SECONDS = 0.5
 GIVE_BACK_SECONDS = 2 * LAST_WORD_SECONDS + 1  # a commit, then giving back, and some slack
 
 
@@ -39,20 +44,25 @@ class Turns:
         self.pulse = Pulse()
         self.running: set[Running] = set()
         self.by_slot: dict[bytes, Running] = {}
+        self.by_name: dict[tuple[str, str], Running] = {}
+        self.journal = Journal(parts.driver, parts.clock)
         self.stopping = False
         self.hurry = asyncio.Event()
-        self.pinger: asyncio.Task[None] | None = None
+        self.tasks: list[asyncio.Task[None]] = []
 
     async def open(self) -> None:
-        self.pinger = asyncio.create_task(self._ping())
+        await self.parts.driver.write(lambda tx: works.settle(tx, now=self.parts.clock()))
+        self.tasks = [asyncio.create_task(self._ping())]
+        if self.parts.driver.shared:
+            self.tasks.append(asyncio.create_task(self._heed()))
 
     async def close(self, patience: float) -> None:
         """Let turns in flight end, at most so long or until `hurry` is set; then stop them, which gives their sessions back."""
         if self.stopping:
             return
         self.stopping = True
-        if self.pinger:
-            self.pinger.cancel()
+        for own in self.tasks:
+            own.cancel()
         tasks = [r.task for r in self.running if r.task]
         if tasks:
             hurried = asyncio.ensure_future(self.hurry.wait())
@@ -62,6 +72,7 @@ class Turns:
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks, timeout=GIVE_BACK_SECONDS)
+        self.journal.close()
 
     async def _ping(self) -> None:
         while True:
@@ -69,7 +80,25 @@ class Turns:
             for running in list(self.running):
                 running.ping()
 
-    def start(self, request: TurnRequest, wire: Wire) -> tuple[Running, bool]:
+    async def _heed(self) -> None:
+        """Stop what somebody asked another server to stop."""
+        while True:
+            await asyncio.sleep(HEED_SECONDS)
+            with contextlib.suppress(errors.StoreError):
+                for tenant, name in await self.parts.driver.read(self._to_stop) if self.by_name else ():
+                    self.cancel(tenant, name)
+
+    def _to_stop(self, tx: Tx) -> list[tuple[str, str]]:
+        return works.to_stop(tx, owner=self.parts.driver.owner)
+
+    def cancel(self, tenant: str, name: str) -> bool:
+        """Stop the turn of this name, if it runs here."""
+        running = self.by_name.get((tenant, name))
+        if running:
+            running.cancel()
+        return running is not None
+
+    def start(self, request: TurnRequest, wire: Wire, keeper: Keeper | None = None) -> tuple[Running, bool]:
         """Begin a turn, or join the one that runs with the same idempotency key: the turn, and whether it was joined."""
         if self.stopping:
             raise errors.Stopped("the server is shutting down; send the request again")
@@ -80,10 +109,14 @@ class Turns:
                 raise errors.Conflict(message, code="idempotency_key_conflict", param="Idempotency-Key")
             self.parts.metrics.add("mnemon_replays_total")
             return joined, True
-        running = Running(numbered=request.stream and not request.stateless, fingerprint=wanted.fingerprint if wanted else None)
+        running = Running(
+            numbered=request.stream and not request.stateless, fingerprint=wanted.fingerprint if wanted else None, keeper=keeper
+        )
         self.running.add(running)
         if wanted:
             self.by_slot[wanted.slot] = running
+        if keeper:
+            self.by_name[request.tenant, keeper.name] = running
         running.task = asyncio.create_task(self._guarded(request, wire, running))
         return running, False
 
@@ -104,22 +137,41 @@ class Turns:
             if isinstance(error, errors.ModelError):
                 self.pulse.failed(error, self.parts.clock())
         except asyncio.CancelledError:
-            failure = errors.Stopped("the server stopped before the turn ended; send the request again")
-            raise
+            if not running.cancelled:
+                failure = errors.Stopped("the server stopped before the turn ended; send the request again")
+                raise
+            failure = errors.Cancelled("the turn was stopped before it ended")
         except Exception:  # the edge of a turn: whatever it was, the log has it, and those who watch must see an end
             log.exception("a turn failed")
             failure = errors.MnemonError("the server failed; its log says why")
         finally:
+            if failure:
+                await self._failed(failure, wire, running)
             self.running.discard(running)
             if request.idempotency and self.by_slot.get(request.idempotency.slot) is running:
                 del self.by_slot[request.idempotency.slot]
-            if failure:
-                running.fail(failure, wire.failure(failure))
-                if isinstance(failure, (errors.ModelError, errors.StoreError)):
-                    log.warning("a turn failed with %s: %s (%s)", failure.code, failure.message, cause_of(failure))
+            if running.keeper:
+                del self.by_name[request.tenant, running.keeper.name]
+            if isinstance(failure, (errors.ModelError, errors.StoreError)):
+                log.warning("a turn failed with %s: %s (%s)", failure.code, failure.message, cause_of(failure))
             metrics.add("mnemon_turns_running", -1)
             metrics.add("mnemon_turns_total", 1, outcome=type(failure).code if failure else "done")
             metrics.add("mnemon_turn_seconds_sum", self.parts.clock() - started)
+
+    async def _failed(self, failure: errors.MnemonError, wire: Wire, running: Running) -> None:
+        """Write down that the turn failed, and only then let it be seen."""
+        frames = running.numbered_frames(wire.failure(failure))
+        await self.journal.leave(running)
+        keeper = running.keeper
+        if keeper and keeper.early:
+            number, rest = running.logged + 1, b"".join([*running.frames[running.logged :], *frames])
+            now = self.parts.clock()
+            try:
+                async with asyncio.timeout(LAST_WORD_SECONDS):
+                    await self.parts.driver.write(lambda tx: keeper.failed(tx, failure, number=number, frames=rest, at=now))
+            except (errors.StoreError, TimeoutError):
+                log.warning("the end of %s could not be written down; it will be found interrupted", keeper.name, exc_info=True)
+        running.fail(failure, frames)
 
     async def _in_order(self, request: TurnRequest, wire: Wire, running: Running) -> None:
         if request.stateless:
@@ -134,23 +186,35 @@ class Turns:
         self.parts.driver.enter(token)
         try:
             found = await self._resolve(request, wire, running, place, token=token)
-            if isinstance(found, Record):
+            if isinstance(found, resolve.Overtaken):
+                async with branching.branch(self.parts, request) as branch:
+                    await self._turn(branch, wire, running, place)
+            elif isinstance(found, Record):
                 self._replay(found, request, running)
             elif isinstance(found, resolve.Begun):
-                await Answer(self.parts, found, wire, running).run()
+                self._log(request, running)
+                await Answer(self.parts, found, wire, running, journal=self.journal).run()
                 self.pulse.answered(self.parts.clock())
             else:
                 await elsewhere.follow(self.parts.driver, request, running, clock=self.parts.clock)
         finally:
             self.parts.driver.leave(token)
 
+    def _log(self, request: TurnRequest, running: Running) -> None:
+        """What can be followed from elsewhere, or read after the end of this process, goes into the event log."""
+        names = [running.keeper.name] if running.keeper and running.announced else []
+        if request.stream and request.idempotency and self.parts.driver.shared:
+            names.append(stream_of(request.idempotency))
+        if names:
+            self.journal.watch(running, [(request.tenant, name) for name in names])
+
     async def _resolve(
         self, request: TurnRequest, wire: Wire, running: Running, place: Place | None, *, token: str
-    ) -> resolve.Begun | resolve.Elsewhere | Record:
+    ) -> resolve.Begun | resolve.Elsewhere | resolve.Overtaken | Record:
         """Wait until the session is ours, or the answer is known."""
         parts, driver = self.parts, self.parts.driver
         if commands.asked(request):
-            return await commands.carry_out(driver, request, wire, now=parts.clock(), numbering=running.numbering)
+            return await commands.carry_out(driver, request, wire, running.keeper, now=parts.clock(), numbering=running.numbering)
         if request.stateless and not request.idempotency:
             return resolve.look_stateless(request)
         wait = FIRST_WAIT
@@ -172,8 +236,10 @@ class Turns:
         """Try to become the writer. Whose client leaves meanwhile gives back what the database may still have granted."""
         parts, driver = self.parts, self.parts.driver
         work = driver.begin(
-            lambda tx: resolve.begin(tx, request, owner=driver.owner, token=token, tails=parts.tails, now=parts.clock()),
-            writes=request.idempotency is not None,
+            lambda tx: resolve.begin(
+                tx, request, keeper=running.keeper, owner=driver.owner, token=token, tails=parts.tails, now=parts.clock()
+            ),
+            writes=request.idempotency is not None or running.announced,
         )
         if not request.stateless:  # it is stopped with the process only, and so is what it holds
             return await work
@@ -184,7 +250,7 @@ class Turns:
             with contextlib.suppress(errors.MnemonError):
                 found = await to_its_end(granted)
                 if isinstance(found, resolve.Begun):
-                    await Answer(parts, found, wire, running).give_back()
+                    await Answer(parts, found, wire, running, journal=self.journal).give_back()
             raise
 
     def _replay(self, record: Record, request: TurnRequest, running: Running) -> None:

@@ -19,12 +19,13 @@ COUNTED_IN_A_THREAD = 50_000  # characters that take too long to count beside ot
 async def prompt_for(parts: Parts, begun: Begun) -> Prompt:
     """What is sent for this turn. Raises `Invalid` if the client's own words do not fit the budget."""
     counter, budget, allowance = parts.counter, parts.limits.budget, parts.limits.recall_tokens
+    replaced = begun.request.history is not None
     material = assemble.Material(
         system_prompt=begun.lineage.system_prompt if begun.lineage else None,
         system=begun.request.system(),
-        state=begun.state,
-        history=completed(begun.history, begun.new),
-        new=begun.new,
+        state=() if replaced else begun.state,
+        history=() if replaced else completed(begun.history, begun.new),
+        new=(*(begun.request.history or ()), *begun.new),
         params=begun.request.params,
     )
     if not counter.loaded and assemble.roughly(material) > (budget - allowance) // 2:

@@ -17,6 +17,7 @@ from mnemon.store.idempotency import Record, Records
 from mnemon.store.messages import Messages
 from mnemon.store.sessions import Scope, Sessions, missing
 from mnemon.turn import reconcile
+from mnemon.turn.keeping import Keeper
 from mnemon.turn.tails import Tails
 
 
@@ -71,10 +72,15 @@ class Elsewhere:
     """Another process is at this very request."""
 
 
-Found = Begun | Busy | Elsewhere | Record
+@dataclass(frozen=True, slots=True)
+class Overtaken:
+    """Others followed the turn that this one continues: it goes on in a branch."""
 
 
-def begin(tx: Tx, request: TurnRequest, *, owner: int, token: str, tails: Tails, now: float) -> Found:
+Found = Begun | Busy | Elsewhere | Overtaken | Record
+
+
+def begin(tx: Tx, request: TurnRequest, *, keeper: Keeper | None = None, owner: int, token: str, tails: Tails, now: float) -> Found:
     """Find the session and become its one writer."""
     records, leases = Records(tx, request.tenant), tx.leases(request.tenant)
     if request.idempotency:
@@ -95,11 +101,21 @@ def begin(tx: Tx, request: TurnRequest, *, owner: int, token: str, tails: Tails,
     if lease is not None and found.lease != lease:  # the key got its first session meanwhile
         leases.give_up(lease, token)
         return Busy(lease=str(found.lease))
+    if lease is not None and overtaken(request, found):
+        leases.give_up(lease, token)
+        return Overtaken()
     if request.idempotency and not records.begin(request.idempotency, owner=owner, now=now):
         if lease is not None:
             leases.give_up(lease, token)
         return Elsewhere()
+    if keeper is not None and keeper.early:
+        keeper.begun(tx, session_id=found.session_id, at=now)
     return found
+
+
+def overtaken(request: TurnRequest, found: Begun) -> bool:
+    """Whether the conversation is not any more where the turn that this one continues left it."""
+    return request.after is not None and found.lineage is not None and found.lineage.chain != request.after.chain
 
 
 def lease_name(sessions: Sessions, request: TurnRequest) -> str:

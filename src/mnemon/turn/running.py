@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from mnemon.core import errors
 from mnemon.core.records import Effective, Json
+from mnemon.turn.keeping import Keeper
 
 KEEP_ALIVE = b": keep-alive\n\n"
 
@@ -36,8 +37,8 @@ class Wire(Protocol):
         """What is sent as soon as the session is known."""
         ...
 
-    def chunk(self, chunk: Json) -> bytes | None:
-        """A piece of the model's stream; None for what is held back until the commit."""
+    def chunk(self, chunk: Json) -> Sequence[bytes]:
+        """A piece of the model's stream; nothing for what is held back until the commit."""
         ...
 
     def finish(self, outcome: Outcome) -> list[bytes]:
@@ -56,8 +57,9 @@ class Wire(Protocol):
 class Running:
     """One turn in flight. `headers` are those of the response: known at the start of a stream, final when it is done."""
 
-    def __init__(self, *, numbered: bool, fingerprint: bytes | None = None) -> None:
+    def __init__(self, *, numbered: bool, fingerprint: bytes | None = None, keeper: Keeper | None = None) -> None:
         self.numbered = numbered
+        self.keeper = keeper
         self.fingerprint = fingerprint
         self.effective = Effective()
         self.replayed = False
@@ -66,11 +68,19 @@ class Running:
         self.error: errors.MnemonError | None = None
         self.failed_clean = False
         self.done = False
+        self.logged = 0
+        """How many of the frames are in the event log."""
+        self.cancelled = False
         self.pings = 0
         self.task: asyncio.Task[None] | None = None
         self.watchers = 0
         self.waiters: list[asyncio.Future[None]] = []
         self.loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def announced(self) -> bool:
+        """Whether it is known by a name as soon as it begins."""
+        return self.keeper is not None and self.keeper.early
 
     def push(self, frame: bytes) -> None:
         self.frames.append(self.numbering(len(self.frames), frame))
@@ -86,13 +96,23 @@ class Running:
         self.done = True
         self.wake()
 
+    def numbered_frames(self, frames: Sequence[bytes]) -> list[bytes]:
+        """Frames with the numbers they get if they come next."""
+        return [self.numbering(len(self.frames) + i, frame) for i, frame in enumerate(frames)]
+
     def fail(self, error: errors.MnemonError, frames: list[bytes]) -> None:
-        """The turn failed; watchers of a stream that had begun see `frames`, the others the error itself."""
+        """The turn failed; watchers of a stream that had begun see `frames` (numbered already), the others the error itself."""
         self.error = error
         self.failed_clean = not self.frames
-        self.frames += [self.numbering(len(self.frames) + i, frame) for i, frame in enumerate(frames)]
+        self.frames += frames
         self.done = True
         self.wake()
+
+    def cancel(self) -> None:
+        """Stop the turn because somebody asked for it."""
+        if self.task and not self.done:
+            self.cancelled = True
+            self.task.cancel()
 
     def ping(self) -> None:
         """Let idle watchers send a comment."""

@@ -55,14 +55,64 @@ DELETE FROM idempotency WHERE slot = :slot AND owner = :owner;
 -- name: idempotency_expire
 DELETE FROM idempotency WHERE at < :before;
 
+-- The event log: frames of streams ------------------------------------------------------------------------------------
+
 -- name: frames_add
-INSERT INTO frames (slot, number, data) VALUES (:slot, :number, :data);
+INSERT INTO frames (stream, number, data, at) VALUES (:stream, :number, :data, :at);
 
 -- name: frames_after
-SELECT number, data FROM frames WHERE slot = :slot AND number >= :number ORDER BY number;
+-- A batch bears the number of its first frame: the one before may hold the frame that is asked for.
+SELECT number, data FROM frames WHERE stream = :stream
+  AND number >= COALESCE((SELECT max(number) FROM frames WHERE stream = :stream AND number <= :number + 1), 0) ORDER BY number;
 
 -- name: frames_drop
-DELETE FROM frames WHERE slot = :slot;
+DELETE FROM frames WHERE stream = :stream;
+
+-- name: frames_expire
+DELETE FROM frames WHERE at < :before;
+
+-- Works: responses and runs ---------------------------------------------------------------------------------------------
+
+-- name: works_begin
+INSERT INTO works (tenant, id, kind, status, owner, session_id, body, at, updated_at)
+VALUES (:tenant, :id, :kind, :status, :owner, :session_id, :body, :at, :at)
+ON CONFLICT (tenant, id) DO UPDATE SET status = excluded.status, owner = excluded.owner, body = excluded.body,
+  session_id = COALESCE(excluded.session_id, works.session_id), updated_at = excluded.updated_at;
+
+-- name: works_finish
+INSERT INTO works (tenant, id, kind, status, session_id, lineage, first, last, chain, body, at, updated_at)
+VALUES (:tenant, :id, :kind, :status, :session_id, :lineage, :first, :last, :chain, :body, :at, :at)
+ON CONFLICT (tenant, id) DO UPDATE SET status = excluded.status, owner = NULL, body = excluded.body,
+  session_id = COALESCE(excluded.session_id, works.session_id), lineage = excluded.lineage, first = excluded.first,
+  last = excluded.last, chain = excluded.chain, updated_at = excluded.updated_at;
+
+-- name: works_get
+SELECT id, kind, status, owner, stopping, session_id, lineage, first, last, chain, body, at, updated_at FROM works
+WHERE tenant = :tenant AND id = :id AND kind = :kind;
+
+-- name: works_stop
+UPDATE works SET stopping = TRUE WHERE tenant = :tenant AND id = :id AND owner IS NOT NULL;
+
+-- name: works_to_stop
+SELECT tenant, id FROM works WHERE owner = :owner AND stopping = TRUE;
+
+-- name: works_amend
+UPDATE works SET body = :body WHERE tenant = :tenant AND id = :id;
+
+-- name: works_delete
+DELETE FROM works WHERE tenant = :tenant AND id = :id;
+
+-- name: works_of_lineage
+SELECT id FROM works WHERE tenant = :tenant AND lineage = :lineage;
+
+-- name: works_owners
+SELECT DISTINCT owner FROM works WHERE owner IS NOT NULL;
+
+-- name: works_interrupt
+UPDATE works SET status = 'interrupted', owner = NULL, updated_at = :at WHERE owner = :owner;
+
+-- name: works_expire
+DELETE FROM works WHERE kind = :kind AND owner IS NULL AND updated_at < :before;
 
 -- Scopes and channels -------------------------------------------------------------------------------------------------
 
@@ -238,7 +288,10 @@ UPDATE messages SET branch = :branch WHERE lineage = :lineage AND branch = 0 AND
 -- name: messages_copy
 INSERT INTO messages (tenant, lineage, position, session_id, role, body, tokens, counted_by, digest, chain, finish_reason, at, erased)
 SELECT tenant, :copy, position, :session_id, role, body, tokens, counted_by, digest, chain, finish_reason, at, erased FROM messages
-WHERE lineage = :lineage AND branch = 0 AND tenant = :tenant ORDER BY position;
+WHERE lineage = :lineage AND branch = 0 AND position <= :upto AND tenant = :tenant ORDER BY position;
+
+-- name: messages_chain
+SELECT chain FROM messages WHERE lineage = :lineage AND branch = 0 AND position = :position AND tenant = :tenant;
 
 -- name: branches_add
 INSERT INTO branches (lineage, number, start, at) VALUES (:lineage, :number, :start, :at);
@@ -254,7 +307,8 @@ SELECT upto, state FROM compactions WHERE lineage = :lineage AND upto < :positio
 DELETE FROM compactions WHERE lineage = :lineage AND upto >= :position;
 
 -- name: compactions_copy
-INSERT INTO compactions (lineage, upto, state, at) SELECT :copy, upto, state, at FROM compactions WHERE lineage = :lineage;
+INSERT INTO compactions (lineage, upto, state, at) SELECT :copy, upto, state, at FROM compactions
+WHERE lineage = :lineage AND upto <= :upto;
 
 -- Passages: what can be found again -----------------------------------------------------------------------------------
 
@@ -266,7 +320,7 @@ VALUES (:scope, :number, :tenant, :lineage, :position, :start, :length, :words, 
 UPDATE passages SET vector = :vector WHERE scope = :scope AND number = :number AND tenant = :tenant;
 
 -- name: passages_of_lineage
-SELECT count(*) AS n FROM passages WHERE lineage = :lineage AND tenant = :tenant;
+SELECT count(*) AS n FROM passages WHERE lineage = :lineage AND position <= :upto AND tenant = :tenant;
 
 -- name: passages_move
 INSERT INTO passages (scope, number, tenant, lineage, position, start, length, words, vector)
@@ -280,7 +334,7 @@ DELETE FROM passages WHERE scope <> :scope AND tenant = :tenant AND lineage = :l
 INSERT INTO passages (scope, number, tenant, lineage, position, start, length, words, vector)
 SELECT :scope, :base + row_number() OVER (ORDER BY p.scope, p.number), p.tenant, :copy, p.position, p.start, p.length, p.words, p.vector
 FROM passages p JOIN messages m ON m.lineage = p.lineage AND m.position = p.position
-WHERE p.lineage = :lineage AND m.branch = 0 AND p.tenant = :tenant;
+WHERE p.lineage = :lineage AND m.branch = 0 AND p.position <= :upto AND p.tenant = :tenant;
 
 -- name: passages_since
 SELECT number, words, lineage, position, length, vector FROM passages
@@ -624,12 +678,12 @@ SELECT m.* FROM json_array_elements_text(:ids ::json) j JOIN memories m ON m.sco
 -- name: memories_of_lineage
 SELECT DISTINCT m.* FROM evidence e JOIN messages x ON x.lineage = e.lineage AND x.position = e.position
 JOIN memories m ON m.tenant = e.tenant AND m.id = e.memory
-WHERE e.lineage = :lineage AND x.branch = 0 AND m.tenant = :tenant AND m.scope = :scope;
+WHERE e.lineage = :lineage AND x.branch = 0 AND x.position <= :upto AND m.tenant = :tenant AND m.scope = :scope;
 
 -- name: evidence_of_lineage
 SELECT e.memory, e.lineage, e.position, e.start, e.length, e.at FROM evidence e
 JOIN messages x ON x.lineage = e.lineage AND x.position = e.position
-WHERE e.lineage = :lineage AND x.branch = 0 AND e.tenant = :tenant;
+WHERE e.lineage = :lineage AND x.branch = 0 AND x.position <= :upto AND e.tenant = :tenant;
 
 -- name: memories_move
 UPDATE memories SET scope = :to, number = number + :base WHERE scope = :scope AND tenant = :tenant;
