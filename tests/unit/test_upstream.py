@@ -8,6 +8,7 @@ import gzip
 import json
 import logging
 import socket
+import ssl
 import struct
 import time
 from collections.abc import AsyncIterator
@@ -19,6 +20,15 @@ import pytest
 from mnemon.core import errors
 from mnemon.model import base, retry
 from mnemon.model.upstream import REPLY_LIMIT, Upstream
+
+
+@pytest.fixture(params=[False, True], ids=["asyncio", "uvloop"], scope="module")
+def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]:
+    """The server runs on uvloop, where there is one, and the commands on asyncio's own loop."""
+    if request.param:
+        pytest.importorskip("uvloop")
+    return "asyncio", {"use_uvloop": request.param}
+
 
 KEY = "sk-very-secret-0123456789"
 REQUEST: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Grüß dich 😀"}], "temperature": 0.5, "x_unknown": [1]}
@@ -32,8 +42,9 @@ Step = bytes | float | str
 class Server:
     """Answers the n-th request by the n-th script, and later ones by the last."""
 
-    def __init__(self, *scripts: list[Step], deaf: bool = False) -> None:
+    def __init__(self, *scripts: list[Step], deaf: bool = False, tls: ssl.SSLContext | None = None) -> None:
         self.scripts = scripts
+        self.tls = tls
         self.deaf = deaf
         self.requests: list[tuple[str, dict[str, str], bytes]] = []
         self.connections = 0
@@ -42,7 +53,7 @@ class Server:
         self._server: asyncio.Server | None = None
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self.tls)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 

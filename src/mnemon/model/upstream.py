@@ -8,31 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import io
-import math
 import random
 import re
-import time
+import zlib
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import Any, Self
-from urllib.parse import urlsplit, urlunsplit
+from typing import Any, NoReturn
 
-import aiohttp
 import msgspec
 
 from mnemon.core import clock, errors
-from mnemon.model import retry
+from mnemon.model import address, connections, retry
+from mnemon.model.connections import Connection, Pool
 
 Json = dict[str, Any]
 
-CONNECT_LIMIT = 10.0  # seconds
 REPLY_LIMIT = 64 * 2**20  # bytes of a whole answer, or of one event of a stream
 REFUSAL_LIMIT = 64 * 2**10  # bytes of an error's body that are read
 DRAIN_LIMIT = 0.1  # seconds that a server may take to end the response after it said [DONE]
-LARGE_BODY = 2**20  # aiohttp wants bodies beyond this as a file, so that it can send them piece by piece
 
-# All that aiohttp raises when a connection fails; RuntimeError is how it says that a connection was closed meanwhile.
-FAILURES = (aiohttp.ClientError, aiohttp.http.HttpProcessingError, OSError, RuntimeError)
+FAILURES = (OSError, connections.NotHttp, zlib.error)  # all that a connection, and a body that came over it, can fail with
 
 decode = msgspec.json.Decoder().decode
 
@@ -59,23 +53,21 @@ class Upstream:
         random: Callable[[], float] = random.random,
         now: clock.Clock = clock.system,
     ) -> None:
-        self._chat = url(base_url, "chat/completions")
-        self._models = url(base_url, "models")
+        self._address = address.parsed(base_url)
         self._key = checked_key(api_key)
         self._timeout = timeout
         self._total = total_timeout
-        self._connect = min(timeout, CONNECT_LIMIT)
         self._retries = retries
         self._sleep = sleep
         self._random = random
         self._now = now
-        self._session: aiohttp.ClientSession | None = None
+        self._connections: Pool | None = None
 
     async def complete(self, request: Json) -> Json:
         body = encoded({name: value for name, value in request.items() if name not in ("stream", "stream_options")})
 
         async def attempt() -> Json:
-            return completion(await self._asked("POST", self._chat, body), secret=self._key)
+            return completion(await self._asked("POST", "chat/completions", body), secret=self._key)
 
         return await self._tried(attempt)
 
@@ -91,7 +83,7 @@ class Upstream:
 
     async def models(self) -> list[Json]:
         async def attempt() -> Json:
-            return await self._asked("GET", self._models, None)
+            return await self._asked("GET", "models", b"")
 
         data = (await self._tried(attempt)).get("data")
         if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
@@ -99,120 +91,77 @@ class Upstream:
         return data
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
+        if self._connections is not None:
+            self._connections.close()
 
     async def _tried(self, attempt: Callable[[], Awaitable[retry.T]]) -> retry.T:
         return await retry.tried(attempt, retries=self._retries, sleep=self._sleep, random=self._random)
 
-    def _pool(self) -> aiohttp.ClientSession:
-        """Made at the first call: a session belongs to the loop it was made in."""
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0),
-                timeout=aiohttp.ClientTimeout(total=None, connect=self._connect),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                headers={"User-Agent": "mnemon"} | ({"Authorization": f"Bearer {self._key}"} if self._key else {}),
-                trust_env=False,
-            )
-        return self._session
+    def _pool(self) -> Pool:
+        """Made at the first call: connections belong to the loop they were made in."""
+        if self._connections is None:
+            to = self._address
+            self._connections = Pool(host=to.host, port=to.port, tls=to.tls, connect_limit=min(self._timeout, connections.CONNECT_LIMIT))
+        return self._connections
 
-    async def _open(self, method: str, address: str, body: bytes | None, **headers: str) -> aiohttp.ClientResponse:
-        """A response of success whose body has not been read; anything else is raised."""
-        if body is not None:
-            headers["Content-Type"] = "application/json"
-        data = io.BytesIO(body) if body is not None and len(body) > LARGE_BODY else body
+    async def _open(self, method: str, path: str, body: bytes, *, accept: str) -> Connection:
+        """A connection with a response of success whose body has not been read; anything else is raised."""
+        request = self._address.head(method, path, accept=accept, key=self._key, length=len(body)) + body
         try:
-            async with asyncio.timeout(self._timeout):
-                response = await self._pool().request(method, address, data=data, headers=headers, allow_redirects=False)
+            connection = await self._pool().connection()
         except FAILURES as error:
-            raise broken(error, fresh=True) from cause(error)
-        if response.status >= 300:
-            raise await self._refusal(response)
-        return response
-
-    async def _refusal(self, response: aiohttp.ClientResponse) -> Exception:
-        status = response.status
-        reply = None
+            raise broken(error, fresh=True) from error
         try:
-            if 400 <= status < 500:
-                with contextlib.suppress(errors.ModelError, retry.Again):  # the status alone says enough
-                    reply = decoded(await self._whole(response, limit=REFUSAL_LIMIT))
-        finally:
-            response.close()
-        after = retry.seconds(response.headers.get("Retry-After"), now=self._now())
+            await connection.ask(request, silence=self._timeout, total=self._total)
+            if connection.status >= 300:
+                await self._refused(connection)
+        except FAILURES as error:
+            connection.leave()
+            raise broken(error, fresh=True) from error
+        except BaseException:
+            connection.leave()
+            raise
+        return connection
+
+    async def _refused(self, connection: Connection) -> NoReturn:
+        status, reply = connection.status, None
+        after = retry.seconds(connection.header(b"retry-after"), now=self._now())
+        if 400 <= status < 500:
+            with contextlib.suppress(errors.ModelError, retry.Again):  # the status alone says enough
+                reply = decoded(await whole(connection, limit=REFUSAL_LIMIT))
         error = retry.refusal(status, reply, secret=self._key, retry_after=after)
-        return retry.Again(error) if status in retry.PASSING else error
+        raise retry.Again(error) if status in retry.PASSING else error
 
-    async def _asked(self, method: str, address: str, body: bytes | None) -> Json:
+    async def _asked(self, method: str, path: str, body: bytes) -> Json:
         """The whole reply to a request."""
-        response = await self._open(method, address, body, Accept="application/json")
+        connection = await self._open(method, path, body, accept="application/json")
         try:
-            return decoded(await self._whole(response))
+            return decoded(await whole(connection))
         finally:
-            response.close()
-
-    async def _whole(self, response: aiohttp.ClientResponse, *, limit: int = REPLY_LIMIT) -> bytes:
-        with Watch(response.content, timeout=self._timeout, total=self._total) as watch:
-            return await whole(response, watch, limit=limit)
+            connection.leave()
 
     async def _begin(self, body: bytes) -> Reply:
         """A stream whose first chunks are here."""
-        # Compression would hold chunks back.
-        accept = {"Accept": "text/event-stream, application/json", "Accept-Encoding": "identity"}
-        response = await self._open("POST", self._chat, body, **accept)
-        reply = Reply(response, Watch(response.content, timeout=self._timeout, total=self._total), secret=self._key)
+        connection = await self._open("POST", "chat/completions", body, accept="text/event-stream, application/json")
         try:
+            reply = Reply(connection, secret=self._key)
             await reply.begin()
         except BaseException:
-            reply.close()
+            connection.leave()
             raise
         return reply
-
-
-class Watch:
-    """Breaks off the reading of a body when nothing comes for too long, or when all of it takes too long.
-
-    Its one timer per response looks at the clock now and then. A timer per read, as aiohttp has it, costs as much as parsing a chunk.
-    """
-
-    def __init__(self, content: aiohttp.StreamReader, *, timeout: float, total: float) -> None:
-        self.waiting_since = math.inf  # set by the reader, who alone knows whether it waits
-        self._content = content
-        self._timeout = timeout
-        self._deadline = time.monotonic() + total
-        self._loop = asyncio.get_running_loop()
-        self._timer = self._loop.call_later(min(timeout, total), self._look)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self._timer.cancel()
-
-    def _look(self) -> None:
-        left = min(self.waiting_since + self._timeout, self._deadline) - time.monotonic()
-        if left > 0:
-            self._timer = self._loop.call_later(min(left, self._timeout), self._look)
-        else:
-            self._content.set_exception(TimeoutError())
 
 
 class Reply:
     """A streamed answer while it comes in."""
 
-    def __init__(self, response: aiohttp.ClientResponse, watch: Watch, *, secret: str | None) -> None:
-        self._response = response
-        self._content = response.content
-        self._watch = watch
+    def __init__(self, connection: Connection, *, secret: str | None) -> None:
+        self._connection = connection
+        self._body = Body(connection)
         self._secret = secret
         self._line: list[bytes] = []  # pieces of a line whose end has not come
         self._data: list[bytes] = []  # data lines of an event whose end has not come
         self._held = 0  # bytes since the last event
-        self._read = 0
         self._first: list[Json] = []
         self._failure: errors.ModelError | None = None
         self._begun = False  # a chunk has come
@@ -221,13 +170,12 @@ class Reply:
 
     def close(self) -> None:
         """Cut the connection, unless the response was read to its end."""
-        self._watch.close()
-        self._response.close()
+        self._connection.leave()
 
     async def begin(self) -> None:
         """Wait for the first chunks, so that a failure before them can still be retried."""
-        if self._response.content_type == "application/json":
-            self._first = chunks_of(completion(decoded(await whole(self._response, self._watch)), secret=self._secret))
+        if self._connection.header(b"content-type").partition(";")[0].strip().lower() == "application/json":
+            self._first = chunks_of(completion(decoded(await whole(self._connection)), secret=self._secret))
             self._done = True
         else:
             self._first = await self.more()
@@ -248,17 +196,12 @@ class Reply:
         return []
 
     async def _bytes(self) -> bytes:
-        self._watch.waiting_since = time.monotonic()
         try:
-            data = await self._content.readany()
+            return await self._body.more()
         except FAILURES as error:
             if self._finished:  # the answer is whole, only its [DONE] is missing
                 return b""
-            # Bytes that nobody has looked at may have been a chunk.
-            raise broken(error, fresh=not self._begun and self._content.total_bytes == self._read) from cause(error)
-        self._watch.waiting_since = math.inf
-        self._read += len(data)
-        return data
+            raise broken(error, fresh=not self._begun) from error
 
     def _parsed(self, data: bytes) -> list[Json]:
         self._held += len(data)
@@ -306,7 +249,7 @@ class Reply:
 
     def _ended(self) -> list[Json]:
         """The response is over, perhaps without an empty line after its last event."""
-        if not self._read:
+        if not self._connection.received:
             raise empty()
         last = self._events([b"".join(self._line), b""])
         if self._finished:  # a torn event after the whole answer takes nothing away from it
@@ -326,20 +269,29 @@ class Reply:
 
     async def _drain(self) -> None:
         """Read the end that follows [DONE]: then the connection goes back to the pool."""
-        if not self._content.at_eof():
+        if not self._connection.complete:
             with contextlib.suppress(*FAILURES):
                 async with asyncio.timeout(DRAIN_LIMIT):
-                    while await self._content.readany():
+                    while await self._connection.more():
                         pass
 
 
-def url(base: str, path: str) -> str:
-    parts = urlsplit(base)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise errors.Invalid("The upstream's base URL must begin with http:// or https:// and name a host.", param="base_url")
-    if "@" in parts.netloc:
-        raise errors.Invalid("The upstream's base URL must not hold a user name or password.", param="base_url")
-    return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{path}", fragment=""))
+class Body:
+    """The bytes of a response as they come, taken out of their compression if there is any."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        encoding = connection.header(b"content-encoding")
+        self._unpacker = connections.unpacker(encoding) if encoding else None
+
+    async def more(self) -> bytes:
+        """At least a byte; nothing at the end."""
+        while data := await self._connection.more():
+            if self._unpacker is None:
+                return data
+            if unpacked := self._unpacker.decompress(data, REPLY_LIMIT + 1):
+                return unpacked
+        return b""
 
 
 def checked_key(key: str | None) -> str | None:
@@ -373,27 +325,26 @@ def mended(raw: bytes) -> Any:
     raise errors.BadReply("The model's reply is not JSON.")
 
 
-async def whole(response: aiohttp.ClientResponse, watch: Watch, *, limit: int = REPLY_LIMIT) -> bytes:
+async def whole(connection: Connection, *, limit: int = REPLY_LIMIT) -> bytes:
     """The body of a response."""
     parts: list[bytes] = []
     size = 0
-    watch.waiting_since = time.monotonic()
     try:
-        while data := await response.content.readany():
+        body = Body(connection)
+        while data := await body.more():
             parts.append(data)
             size += len(data)
             if size > limit:
                 raise errors.BadReply("The model's reply is too large.")
-            watch.waiting_since = time.monotonic()
     except FAILURES as error:
-        raise broken(error, fresh=response.content.total_bytes == 0) from cause(error)
+        raise broken(error, fresh=not connection.received) from error
     if not parts:
         raise empty()
-    return b"".join(parts)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def empty() -> retry.Again:
-    """Without a length in its headers a response that was reset looks like one that ended."""
+    """It may have been meant to hold something: without a length a response that was cut looks like one that ended."""
     return retry.Again(errors.BadReply("The model's reply is empty."))
 
 
@@ -401,15 +352,10 @@ def broken(error: Exception, *, fresh: bool) -> Exception:
     """What a failed connection means: worth another try if nothing of the answer had come."""
     if isinstance(error, TimeoutError):
         return errors.ModelTimeout("The model did not answer in time.")
-    if isinstance(error, aiohttp.ClientResponseError | aiohttp.http.HttpProcessingError):
+    if isinstance(error, connections.NotHttp | zlib.error):
         return errors.BadReply("The model's reply is not HTTP.")
     failure = errors.ModelError("The model cannot be reached, or the connection to it broke.")
     return retry.Again(failure) if fresh else failure
-
-
-def cause(error: Exception) -> Exception | None:
-    """An error to be kept as a cause, unless its text would show the headers that were sent, the key among them."""
-    return None if isinstance(error, aiohttp.ClientResponseError) else error
 
 
 def completion(reply: Json, *, secret: str | None) -> Json:
