@@ -13,6 +13,7 @@ from typing import Any
 from mnemon.memory.builtin import Language
 from mnemon.memory.statements import Candidate, Distilled, Origin, Refusal, Statement, Verdict
 from mnemon.memory.weave import Wish
+from mnemon.memory.words import words
 
 SENTENCE = re.compile(r"(\w+) (is|has|reverts to|explains) (\w+)|(forget|obey) (\w+)")
 
@@ -33,13 +34,19 @@ def distil(text: str, *, origin: Origin, said_at: float, timezone: str) -> Disti
 def candidate(said: re.Match[str]) -> Candidate:
     """What one sentence states."""
     subject, verb, value, order, object_ = said.groups()
-    more: dict[str, Any] = {"kind": "fact", "subject": subject, "attribute": "value", "values": (value,), "terms": (subject, value)}
+    more: dict[str, Any] = {
+        "kind": "fact",
+        "subject": subject,
+        "attribute": "value",
+        "values": (value,),
+        "terms": words(f"{subject} {value}"),
+    }
     if order == "obey":
-        more = {"kind": "instruction", "terms": (object_,)}
+        more = {"kind": "instruction", "terms": words(object_)}
     elif order == "forget":
-        more = {"kind": "instruction", "cue": "retraction", "about": object_, "terms": (object_,)}
+        more = {"kind": "instruction", "cue": "retraction", "about": object_, "terms": words(object_)}
     elif verb == "explains":
-        more = {"kind": "fact", "cause": subject, "effect": value, "terms": (subject, value)}
+        more = {"kind": "fact", "cause": subject, "effect": value, "terms": words(f"{subject} {value}")}
     elif verb == "reverts to":
         more |= {"kind": "decision", "cue": "reversal", "single": True}
     else:
@@ -64,9 +71,9 @@ def judge(candidate: Candidate, *, said_at: float, origin: Origin, known: Sequen
 
 def wish(text: str) -> Wish:
     """Every word may be a slot; "all", "when" and "before" say how it is asked."""
-    words = tuple(dict.fromkeys(re.findall(r"\w+", text)))
-    slots = tuple(f"{word}/value" for word in words)
-    return Wish(slots=slots, terms=words, every="all" in words, when="when" in words, history="before" in words)
+    said = tuple(dict.fromkeys(re.findall(r"\w+", text)))
+    slots = tuple(f"{word}/value" for word in said)
+    return Wish(slots=slots, terms=words(text), every="all" in said, when="when" in said, history="before" in said)
 
 
 TONGUE = Language(version=7, distil=distil, judge=judge, wish=wish)

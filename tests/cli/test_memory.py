@@ -95,16 +95,48 @@ def test_forgetting_asks_first(shell: Shell, server: Server) -> None:
     assert "XK-4471" not in server.chat("What is my passport number?", session="t", key="k").text
 
 
-def test_a_purge_proves_itself(shell: Shell, server: Server) -> None:
-    """With the server running, no byte of the files holds the words any more, the copies in replies included."""
+def test_a_purge_says_what_it_searched(shell: Shell, server: Server) -> None:
+    """With the server running, no byte of the files holds the words any more, the copies in replies included; no more is claimed."""
     assert b"XK-4471-PQ" in shell.bytes()
     (row,) = shell.rows("list", "--text", "passport")
     told = shell.memory("purge", "--id", str(row["id"]), "--yes")
-    assert "Proved: " in told
-    assert "none is there." in told
+    assert "Searched the bytes of mnemon.db, its log and its index for " in told
+    assert "of up to 48 characters each: none is there." in told
+    assert "Prove" not in told
     assert b"XK-4471-PQ" not in shell.bytes()
     assert b"Redis" in shell.bytes()
     assert "Redis" in server.chat("Why did we remove Redis?", session="t", key="k").text
+
+
+def test_a_purge_names_where_the_value_still_stands(shell: Shell, server: Server) -> None:
+    """A message that neither stated nor repeated the memory keeps its words, and the command says which it is."""
+    server.chat("Somebody wrote XK-4471-PQ on my door, can you believe it?", session="u", key="k")
+    (row,) = shell.rows("list", "--text", "passport number")
+    assert "Kept: 'XK-4471-PQ' by itself still stands in u #1 (user)." in shell.memory("purge", "--id", str(row["id"]), "--yes")
+
+
+def test_a_purge_searches_what_a_restore_kept(shell: Shell, tmp_path: Path) -> None:
+    """The database that `mnemon restore` put aside is searched and named; it is not changed."""
+    kept = tmp_path / "mnemon.db.before-restore-20260101T000000.000000Z"
+    kept.write_bytes(b"... " + SECRET.encode() + b" ...")
+    told = shell.memory("purge")
+    assert f"{kept}, kept by `mnemon restore`, may hold what was deleted." in told
+    (row,) = shell.rows("list", "--text", "passport")
+    told = shell.memory("purge", "--id", str(row["id"]), "--yes")
+    assert f"{kept}, kept by `mnemon restore`, holds 1 piece of the deleted words." in told
+    assert SECRET.encode() in kept.read_bytes()
+
+
+def test_a_session_of_a_key_is_not_its_whole_memory(shell: Shell) -> None:
+    """`--session` with `--everything` does not widen to the key of that session: it is refused, and nothing goes."""
+    for wide in (("--everything",), ("--from", "2020-01-01")):
+        for command in ("forget", "purge"):
+            result = shell.run(command, "--session", "s", *wide, "--yes")
+            assert result.exit_code == 2, result.output
+            (line,) = result.stderr.splitlines()
+            assert "belongs to the key 'k', whose whole memory this would reach" in line
+            assert "--conversation s" in line
+    assert len(shell.rows("list")) == 2
 
 
 def test_a_purge_of_everything(shell: Shell) -> None:

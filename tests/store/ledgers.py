@@ -81,22 +81,23 @@ class Mind:
     at: float = 0.0
     diffs: list[Json] = field(default_factory=list)
 
-    async def say(self, *texts: str, session: str = "s", key: str | None = "k") -> Json:
-        """One turn for each text, as a commit writes them; what the last did to memory."""
+    async def say(self, *texts: str, session: str = "s", key: str | None = "k", reply: str = "") -> Json:
+        """One turn for each text, as a commit writes them, with this reply if there is one; what the last did to memory."""
         for text in texts:
             self.at += DAY
 
             def work(talk: Talk, text: str = text) -> Json:
                 if talk.sessions.lineage_of(session) is None:
                     talk.begin(session, session_key=key)
-                (position,) = talk.append(session, text, at=self.at)
+                bodies = [{"role": "user", "content": text}, *([{"role": "assistant", "content": reply}] if reply else [])]
+                positions = talk.append(session, *bodies, at=self.at)
                 lineage = talk.lineage(session)
-                plans = self.builtin.prepare([Message({"role": "user", "content": text})], at=self.at)
+                plans = self.builtin.prepare([Message(body) for body in bodies], at=self.at)
                 learned = Learned(
                     tenant=talk.tenant,
                     scope=lineage.scope,
                     lineage=lineage.id,
-                    plans=[(position, plans[0])],
+                    plans=list(zip(positions, plans, strict=True)),
                     session_id=session,
                     at=self.at,
                 )

@@ -29,13 +29,20 @@ SOME = settings(max_examples=50, deadline=None, suppress_health_check=[HealthChe
 Talk = list[tuple[str, str]]
 
 
-async def told(driver: Driver, talk: Talk, *, key: str = "k", beside: Talk = []) -> Mind:  # noqa: B006 - nobody changes it
-    """A memory that heard all of this under one key, and other things under another in between."""
+async def told(
+    driver: Driver,
+    talk: Talk,
+    *,
+    key: str = "k",
+    beside: Talk = [],  # noqa: B006 - nobody changes it
+    echoing: bool = False,
+) -> Mind:
+    """A memory that heard all of this under one key, and other things under another in between; `echoing` replies repeat what was said."""
     mind = Mind(Store.new(driver), Builtin(driver, FullText(driver, embeddings=False), TONGUE, timezone="UTC"))
     for n in range(max(len(talk), len(beside))):
         for session, text, under in [(*t, key) for t in talk[n : n + 1]] + [(f"x-{s}", t, "other") for s, t in beside[n : n + 1]]:
             mind.at = float(n) * 86_400
-            await mind.say(text, session=session, key=under)
+            await mind.say(text, session=session, key=under, reply="\n".join(f"So {s}" for s in text.split(". ")) if echoing else "")
     return mind
 
 
@@ -51,10 +58,13 @@ def holding(talk: Talk) -> dict[str, str | None]:
 
 
 @SOME
-@given(talk=TALK, question=QUESTION)
-async def test_nothing_superseded_stands_alone(shared_driver: Driver, talk: Talk, question: str) -> None:
-    """Whatever was said, asked and cut for want of room: what is over is marked so and what holds is shown; the forgotten is not."""
-    mind = await told(shared_driver, talk)
+@given(talk=TALK, question=QUESTION, echoing=st.booleans())
+async def test_nothing_superseded_stands_alone(shared_driver: Driver, talk: Talk, question: str, *, echoing: bool) -> None:
+    """Whatever was said, repeated in replies, asked and cut for want of room: what is over is marked so and what holds is shown.
+
+    What was to be forgotten is not.
+    """
+    mind = await told(shared_driver, talk, echoing=echoing)
     found = await mind.recall(question, session=talk[0][0])
     now = holding(talk)
     for room in range(100, 1500, 50):

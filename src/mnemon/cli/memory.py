@@ -26,6 +26,7 @@ from mnemon.memory.language import LANGUAGE
 from mnemon.memory.notes import Notes
 from mnemon.store.base import Driver, Tx
 from mnemon.store.memories import Filter
+from mnemon.store.sqlite import Sqlite
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -252,7 +253,7 @@ def forget(*, yes: bool, **given: Any) -> None:
     """Delete, after showing what would go and asking.
 
     Say what with --id, --conversation (and --position), --from and --to, or --everything. A running server sweeps the words out of the
-    database's files within a minute; `mnemon memory purge` does it at once and proves it.
+    database's files within a minute; `mnemon memory purge` does it at once and searches them.
     """
 
     async def work(shelf: Shelf) -> None:
@@ -268,10 +269,11 @@ def forget(*, yes: bool, **given: Any) -> None:
 @click.option("--yes", is_flag=True, help="Delete without asking.")
 @whose
 def purge(*, yes: bool, **given: Any) -> None:
-    """Delete as `forget` does, sweep the words out of the database's files at once, and prove it by searching their bytes.
+    """Delete as `forget` does, sweep the words out of the database's files at once, and search their bytes for what was deleted.
 
-    Without anything to delete, only what was deleted before is swept. On PostgreSQL the tables are vacuumed, and the proof is that no
-    row holds the words. Backups, and blocks that the disk does not use any more, are beyond its reach.
+    It says what was looked for and where. Without anything to delete, only what was deleted before is swept. On PostgreSQL the tables are
+    vacuumed and their rows searched. Databases that `mnemon restore` kept are searched and named, not changed. Backups, and blocks that
+    the disk does not use any more, are beyond its reach.
     """
 
     async def work(shelf: Shelf) -> None:
@@ -285,14 +287,22 @@ def purge(*, yes: bool, **given: Any) -> None:
             raise errors.Unavailable(
                 "deleted, but the files are in use and could not be swept; try `mnemon memory purge` again in a moment"
             )
-        click.echo("Swept: the database's files are rewritten.")
+        click.echo(f"Swept: {swept(shelf.driver)}.")
+        for line in await proof.of(shelf.driver, plan.texts()) if plan else proof.unsearched(shelf.driver):
+            click.echo(line)
         if plan:
-            for line in await proof.of(shelf.driver, plan.texts()):
+            still = await shelf.driver.read(lambda tx: erasure.left(tx, shelf.tenant, shelf.scope(tx), plan.values()))
+            for line in proof.elsewhere(still):
                 click.echo(line)
 
     run(work, given)
 
 
+def swept(driver: Driver) -> str:
+    return "the database's files are rewritten" if isinstance(driver, Sqlite) else "the tables are vacuumed"
+
+
+WIDE = ("scope", "time")
 WAYS = ("memory", "conversation", "position", "to_position", "since", "until", "everything")
 
 
@@ -318,6 +328,13 @@ def selector(given: dict[str, Any]) -> erasure.Selector:
 
 async def agreed(shelf: Shelf, wanted: erasure.Selector, *, yes: bool) -> erasure.Plan | None:
     """Show what would go, ask, delete; what went, or None if it was not wanted after all."""
+    key = await shelf.driver.read(lambda tx: desk.widened(tx, shelf.tenant, shelf.identity)) if wanted.kind in WIDE else None
+    if key is not None:
+        message = (
+            f"the session {shelf.identity.session_id!r} belongs to the key {key!r}, whose whole memory this would reach: name it with"
+            f" --key to mean that, or delete the one conversation with --conversation {shelf.identity.session_id}"
+        )
+        raise errors.Invalid(message)
     plan = await shelf.driver.read(lambda tx: erasure.planned(tx, shelf.tenant, shelf.scope(tx), wanted))
     if not (plan.gone or plan.whole or plan.cut or plan.conversations):
         raise errors.NotFound("there is nothing to delete")

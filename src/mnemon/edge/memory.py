@@ -244,6 +244,12 @@ async def delete(request: Request) -> Response:
     now = asked.app.clock()
 
     def scope_in(tx: Tx) -> int | None:
+        if selector.kind in ("scope", "time") and desk.widened(tx, asked.tenant, asked.identity) is not None:
+            message = (
+                "the session belongs to a session key, whose whole memory this would reach: send X-Hermes-Session-Key to mean that,"
+                " or session_id in the body to delete the one conversation"
+            )
+            raise errors.Invalid(message, code="memory_scope_required", param="X-Hermes-Session-Key")
         return asked.scope_of_memory(tx, selector.memory) if selector.memory else asked.scope(tx)
 
     def look(tx: Tx) -> Json:

@@ -9,19 +9,20 @@ from typing import Protocol
 
 from mnemon.context import blocks
 from mnemon.core.records import Message, Recalled, Stated
-from mnemon.memory import ledger
+from mnemon.memory import echoes, ledger
 from mnemon.memory.base import Learned, Query, Taken
 from mnemon.memory.fulltext import FullText
 from mnemon.memory.stated import stated
 from mnemon.memory.statements import Distilled, Origin
 from mnemon.memory.weave import Known, Wish, woven
 from mnemon.store.base import Driver, Tx
-from mnemon.store.memories import Call, Called, Memories
+from mnemon.store.memories import Call, Memories
 from mnemon.store.passages import Passage
 
 PINNED, INSTRUCTIONS, PREFERENCES = 8, 3, 0
 FOUND, FOUND_OF_ALL = 12, 40
 SHARED = 2
+CLOSED = 100
 LONGEST_QUESTION = 2000  # characters; a question stands at the end of what was pasted before it
 
 
@@ -159,17 +160,35 @@ def gather(tx: Tx, *, query: Query, found: Sequence[Recalled], wish: Wish) -> Kn
     )
     known = Known(called=called)
     while called:
-        around(memories, called, known)
+        around(memories, {c.id for c in called if not c.plain}, known)
         beside = {(e.session_id, e.position) for e in known.evidence.values()} - looked.keys()
         looked |= dict.fromkeys(beside)
         called = memories.called(Call(places=sorted(beside))) if beside else []
         known.called += called
+    known.echoed = repeated(memories, found, known)
     return known
 
 
-def around(memories: Memories, called: Sequence[Called], known: Known) -> None:
-    """Add the rows of what was called, of what they are linked with and of what closed any of them, each with its first evidence."""
-    telling = {c.id for c in called if not c.plain} - known.memories.keys()
+def repeated(memories: Memories, found: Sequence[Recalled], known: Known) -> dict[str, list[echoes.Sentence]]:
+    """The sentences that may repeat what does not hold any more, by memory; with all that there is to know of those."""
+    if not memories.any_closed():
+        return {}
+    said = echoes.sentences_of(found)
+    by_word, closed = echoes.by_word(said), memories.closed_with(echoes.terms_of(said), limit=CLOSED)
+    echoed = {row.id: those for row in closed if (those := echoes.candidates(row, by_word))}
+    around(memories, set(echoed), known)
+    slots = {known.memories[name].slot for name in echoed if name in known.memories}
+    filled = {(m.slot, value) for m in memories.in_slots(slots - {""}, limit=CLOSED) if m.state == "active" for value in m.details.values}
+    return {
+        name: those
+        for name, those in echoed.items()
+        if (row := known.memories.get(name)) and not any((row.slot, value) in filled for value in row.details.values)
+    }
+
+
+def around(memories: Memories, wanted: set[str], known: Known) -> None:
+    """Add the rows of these, of what they are linked with and of what closed any of them, each with its first evidence."""
+    telling = wanted - known.memories.keys()
     if not telling:
         return
     known.links += (links := memories.links(telling))

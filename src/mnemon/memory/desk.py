@@ -43,6 +43,14 @@ def scope_of(tx: Tx, tenant: str, identity: Identity) -> Scope | None:
     return Scope(lineage.scope, lineage.scope_size, lineage.scope_memories, lineage.scope_erasures)
 
 
+def widened(tx: Tx, tenant: str, identity: Identity) -> str | None:
+    """The key whose whole memory is meant where only a session of it is named; None if that is no more than was said."""
+    if identity.session_key is not None or identity.session_id is None:
+        return None
+    lineage = Sessions(tx, tenant).lineage_of(identity.session_id)
+    return lineage.session_key if lineage else None
+
+
 def scope_to_write(tx: Tx, tenant: str, identity: Identity) -> int:
     """The same; the scope of a key that was never used is made."""
     found = scope_of(tx, tenant, identity)

@@ -13,18 +13,16 @@ from typing import Any
 
 from mnemon.core import errors
 from mnemon.core.records import Message
-from mnemon.memory import words
+from mnemon.memory import echoes
 from mnemon.memory.base import Learned, Memory
-from mnemon.memory.fulltext import BREAK
 from mnemon.store.base import Tx
 from mnemon.store.erasures import Erasures, Said, Spot
-from mnemon.store.memories import BY_HAND, EVER, Filter, Memories, Remembered, as_json
+from mnemon.store.memories import BY_HAND, EVER, Evidence, Filter, Memories, Remembered, as_json
 from mnemon.store.removals import Removals
 from mnemon.store.sessions import Sessions, missing
 
 COPY = 12  # characters; shorter words stand in many a message by chance
 EVERYTHING = 10**9
-RESTATED = 2  # telling words at least
 RESULTS = 256  # messages behind a call among which its results are looked for
 
 Place = tuple[int, int]
@@ -73,6 +71,10 @@ class Plan:
         """Everything that will not be said any more."""
         return [*(said.message.text for said in self.whole.values()), *self.words]
 
+    def values(self) -> list[str]:
+        """What the memories that go are about, by itself: a name, a number."""
+        return list(dict.fromkeys(value for memory in self.gone.values() for value in memory.details.values))
+
 
 def planned(tx: Tx, tenant: str, scope: int | None, selector: Selector, *, hold: bool = False) -> Plan:
     """What a deletion would take along; changes nothing. With `hold`, no turn does until the transaction ends. Raises `NotFound`."""
@@ -83,6 +85,17 @@ def planned(tx: Tx, tenant: str, scope: int | None, selector: Selector, *, hold:
     planning.choose(selector, roots)
     planning.spread()
     return planning.plan
+
+
+def left(tx: Tx, tenant: str, scope: int | None, values: Iterable[str]) -> list[tuple[str, Said]]:
+    """The messages of a scope in which such values stand still, each with the value: nobody stated or repeated them there."""
+    rows = Erasures(tx, tenant, scope) if scope is not None else None
+    return [
+        (value, said)
+        for value in values
+        for said in (rows.holding(value) if rows else ())
+        if re.search(rf"(?<!\w){re.escape(value)}(?!\w)", said.message.text)
+    ]
 
 
 class Planning:
@@ -144,7 +157,7 @@ class Planning:
         stated = self.memories.evidence(new)
         for memory in new.values():
             self._strike(memory.text)
-            self._strike_restated(memory)
+            self._strike_repeated(memory, stated.get(memory.id, ()))
             for evidence in stated.get(memory.id, ()):
                 self._cut(evidence.lineage, evidence.position, evidence.start, evidence.length)
                 self._strike(evidence.quote)
@@ -163,19 +176,19 @@ class Planning:
                 found = re.finditer(re.escape(copy), said.message.text)
                 self.plan.spans.setdefault(said.place, set()).update(m.span() for m in found)
 
-    def _strike_restated(self, memory: Remembered) -> None:
-        """Sentences of replies that say the same with every telling word of it, as "Your cat is called Miso" does."""
-        telling = set(words.words(memory.text))
-        if len(telling) < RESTATED:
-            return
-        anchor = max(re.findall(r"[^\s.,;:!?\"'()]+", memory.text), key=len, default="")
-        for said in self.rows.holding(anchor) if anchor else ():
-            if said.message.role == "assistant" and said.place not in self.plan.whole:
-                for start, end in sentences(said.message.text):
-                    sentence = said.message.text[start:end]
-                    if telling <= set(words.words(sentence)):
-                        self._cut(*said.place, start, end - start)
-                        self.plan.words[sentence.strip()] = None
+    def _strike_repeated(self, memory: Remembered, stated: Sequence[Evidence]) -> None:
+        """Sentences of replies that repeat it, as "Noted: your cat is called Miso" does."""
+        telling, answers = echoes.of_memory(memory), {(e.lineage, e.position + 1) for e in stated}
+        anchors = {longest(text) for text in (memory.text, *memory.details.values)} - {""}
+        found = {said.place: said for anchor in anchors for said in self.rows.holding(anchor)}
+        for place, said in found.items():
+            if said.message.role != "assistant" or place in self.plan.whole:
+                continue
+            for start, end in echoes.sentences(said.message.text):
+                sentence = said.message.text[start:end]
+                if echoes.repeats(echoes.words_of(sentence), telling, reply=place in answers):
+                    self._cut(*place, start, end - start)
+                    self.plan.words[sentence.strip()] = None
 
     def _cut(self, lineage: int, position: int, start: int, length: int) -> None:
         place = (lineage, position)
@@ -254,11 +267,9 @@ def carried_out(tx: Tx, tenant: str, scope: int, plan: Plan, *, memory: Memory, 
     rows.finish(at=at)
 
 
-def sentences(text: str) -> list[tuple[int, int]]:
-    """(start, end) of each sentence or line."""
-    ends = [m.start() for m in BREAK.finditer(text)] + [len(text)]
-    starts = [0, *(m.end() for m in BREAK.finditer(text))]
-    return list(zip(starts, ends, strict=True))
+def longest(text: str) -> str:
+    """The longest word of a text, as it is written: whoever repeats the text writes that, too."""
+    return max(re.findall(r"[^\s.,;:!?\"'()]+", text), key=len, default="")
 
 
 def tells(message: Message) -> bool:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from mnemon.core import clock
 from mnemon.core.records import Recalled
+from mnemon.memory import echoes
 from mnemon.store.memories import BY_HAND, Called, Evidence, Link, Remembered
 
 STANDING = ("instruction", "preference")
@@ -44,6 +45,7 @@ class Known:
     evidence: dict[str, Evidence] = field(default_factory=dict)
     links: list[Link] = field(default_factory=list)
     closings: dict[str, str] = field(default_factory=dict)
+    echoed: dict[str, list[echoes.Sentence]] = field(default_factory=dict)
 
     def head(self, memory: str) -> str:
         """What was not superseded yet in the line of closings from a memory on."""
@@ -88,6 +90,7 @@ class Weave:
         self.wish = wish
         self.inside = (lineage, live)
         self.lines: dict[str, Recalled] = {}
+        self.ends: dict[str, Remembered | None] = {}
         self.by_message: dict[tuple[str, int], list[str]] = {}
         self.first: list[str] = []
         self.likely: list[str] = []
@@ -100,6 +103,7 @@ class Weave:
                 if spot.memory in known.memories:
                     self.telling.setdefault(message, []).append(spot)
                     self.by_memory.setdefault(spot.memory, []).append((*message, spot))
+        self.echoes = self.repeating()
         self.heads = set(known.closings.values()) - known.closings.keys()
         self.links: dict[str, dict[str, Link]] = {}
         for link in sorted(known.links, key=self.told):
@@ -110,6 +114,27 @@ class Weave:
         """Orders links as they were made."""
         source, target = (self.known.memories.get(side) for side in (link.source, link.target))
         return link.at, source.number if source else 0, target.number if target else 0
+
+    def repeating(self) -> dict[tuple[str, int], list[Spot]]:
+        """Where what is over is repeated by words that state nothing, by message."""
+        found: dict[tuple[str, int], list[Spot]] = {}
+        for name, those in self.known.echoed.items():
+            memory = self.known.memories[name]
+            of, head = echoes.of_memory(memory), self.head(memory)
+            instead = echoes.of_memory(head).values if head else ()
+            for line, start, end, words in those:
+                message = (line.session_id, line.position)
+                if any(s.start < end and s.end > start for s in self.spots.get(message, ())):
+                    continue  # the ledger knows what is stated here
+                if any(value <= words for value in instead) or not echoes.repeats(words, of, reply=self.replies(line, name)):
+                    continue
+                found.setdefault(message, []).append(Spot(name, start, end, memory.number))
+        return found
+
+    def replies(self, line: Recalled, memory: str) -> bool:
+        """Whether a line is of the very reply to the message that states a memory."""
+        stating = [(session_id, position) for session_id, position, _ in self.by_memory.get(memory, ())]
+        return line.role == "assistant" and (line.session_id, line.position - 1) in stating
 
     # -- which lines ----------------------------------------------------------------------------------------------------
 
@@ -194,12 +219,13 @@ class Weave:
         return line.key
 
     def stated_on(self, line: Recalled) -> list[Remembered]:
-        ids = [s.memory for s in on(line, self.telling)] if line.session_id else line.memories
+        ids = [s.memory for spots in (self.telling, self.echoes) for s in on(line, spots)] if line.session_id else line.memories
         return [self.known.memories[i] for i in ids if i in self.known.memories]
 
     def withdrawn(self, line: Recalled) -> list[tuple[int, int]]:
         """The stretches of a line's text that were taken back, as (start, end) within it."""
-        gone = [s for s in on(line, self.telling) if self.taken_back(self.known.memories[s.memory])]
+        stated = [*on(line, self.telling), *on(line, self.echoes)]
+        gone = [s for s in stated if self.taken_back(self.known.memories[s.memory])]
         return sorted((max(0, s.start - line.start), s.end - line.start) for s in gone)
 
     def taken_back(self, memory: Remembered) -> bool:
@@ -208,8 +234,10 @@ class Weave:
 
     def head(self, memory: Remembered) -> Remembered | None:
         """What holds now in place of a memory; None if that was withdrawn."""
-        found = self.known.memories.get(self.known.head(memory.id))
-        return found if found and found.state == "active" else None
+        if memory.id not in self.ends:
+            found = self.known.memories.get(self.known.head(memory.id))
+            self.ends[memory.id] = found if found and found.state == "active" else None
+        return self.ends[memory.id]
 
     # -- what is said about them ----------------------------------------------------------------------------------------
 
@@ -232,7 +260,8 @@ class Weave:
 
     def dress(self, line: Recalled) -> Recalled:
         spots = on(line, self.spots) if line.session_id else [Spot(i, line.start, line.start + len(line.text)) for i in line.memories]
-        if line.session_id and not on(line, self.telling):
+        repeated = on(line, self.echoes)
+        if line.session_id and not repeated and not on(line, self.telling):
             return stating(line, spots)
         marks: list[tuple[int, str]] = []
         needs: dict[str, None] = {}
@@ -246,8 +275,11 @@ class Weave:
                 words.append(f"(reason for {name(self.lines[effect])})")
                 beside = effect
             marks += [(min(spot.end - line.start, len(line.text)), text) for text in words]
+        for spot in repeated:
+            over = self.standing(self.known.memories[spot.memory], line, needs)
+            marks += [(min(spot.end - line.start, len(line.text)), text) for text in over]
         ordered = tuple(sorted(dict.fromkeys(marks), key=lambda m: m[0]))
-        return stating(line, spots)._replace(marks=ordered, needs=tuple(needs), beside=beside)
+        return stating(line, [*spots, *repeated])._replace(marks=ordered, needs=tuple(needs), beside=beside)
 
     def happening(self, memory: Remembered) -> list[str]:
         return [f"(happened {period(*memory.happened)})"] if self.wish.when and memory.happened else []

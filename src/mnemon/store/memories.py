@@ -170,6 +170,17 @@ class Open(NamedTuple):
     grain: str | None
 
 
+class Closed(NamedTuple):
+    """A memory that does not hold any more, as words that may repeat it are compared with it; `details` as they are stored."""
+
+    id: str
+    text: str
+    subject: str
+    attribute: str
+    details: str
+    recorded_at: float
+
+
 class Memories:
     """The ledger of one tenant's memory scope."""
 
@@ -187,7 +198,7 @@ class Memories:
         base = self.reserve(len(memories))
         self.tx.many("memories_add", [{**self.key, **columns(m), "number": number} for number, m in enumerate(memories, base + 1)])
         terms = [
-            {**self.key, "term": clean(term), "memory": m.id, "number": number}
+            {**self.key, "term": clean(term), "memory": m.id, "number": number, "closed": m.state != "active"}
             for number, m in enumerate(memories, base + 1)
             for term in dict.fromkeys(m.details.terms)
         ]
@@ -221,12 +232,16 @@ class Memories:
         """
         state = "superseded" if by else "retracted"
         ended = at if until is None else until
-        return self.tx.run("memories_close", **self.key, id=memory, state=state, closed_by=by, rule=rule, at=at, until=ended)
+        was_open = self.tx.run("memories_close", **self.key, id=memory, state=state, closed_by=by, rule=rule, at=at, until=ended)
+        if was_open:
+            self.tx.run("memory_terms_close", tenant=self.tenant, memory=memory, closed=True)
+        return was_open
 
     def reopen(self, memory: str) -> bool:
         """Take a closing back; whether there was one."""
         if not self.tx.run("memories_reopen", **self.key, id=memory):
             return False
+        self.tx.run("memory_terms_close", tenant=self.tenant, memory=memory, closed=False)
         self.tx.run("links_drop_closing", tenant=self.tenant, id=memory)
         return True
 
@@ -308,6 +323,15 @@ class Memories:
     def sharing(self, terms: Iterable[str], *, limit: int) -> list[Remembered]:
         """Memories in any state that share telling terms, those that share most first."""
         return self._found("memories_sharing", terms=as_json(clean(t) for t in terms), limit=limit)
+
+    def any_closed(self) -> bool:
+        """Whether there is a memory with a term that does not hold any more."""
+        return bool(self.tx.plain("memories_any_closed", **self.key))
+
+    def closed_with(self, terms: Iterable[str], *, limit: int) -> list[Closed]:
+        """Memories that do not hold any more and share a telling term, those that share most first."""
+        lists = {"terms": as_json(clean(t) for t in terms)}
+        return [Closed._make(row) for row in self.tx.plain("memories_closed_with", **self.key, **lists, limit=limit)]
 
     def called(self, call: Call) -> list[Called]:
         """What may belong to a question, each with why; those of `places` also with where they stand there, even on an old branch."""

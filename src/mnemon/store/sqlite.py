@@ -343,14 +343,8 @@ class Sqlite:
 
     def holds(self, words: Iterable[bytes]) -> set[bytes]:
         """Which of these stand anywhere in the bytes of the file, its log or its index."""
-        found: set[bytes] = set()
         wanted = set(words)
-        for name in ("", "-wal", "-shm"):
-            path = self.path.with_name(self.path.name + name)
-            if path.exists() and path.stat().st_size:
-                with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                    found |= {each for each in wanted - found if data.find(each) >= 0}
-        return found
+        return set().union(*(holding(self.path.with_name(self.path.name + name), wanted) for name in ("", "-wal", "-shm")))
 
     def integrity(self) -> str:
         """What SQLite says of the file: ok, or what is wrong."""
@@ -358,6 +352,14 @@ class Sqlite:
             found = str(connection.execute("PRAGMA integrity_check").fetchone()[0])
             broken = connection.execute("PRAGMA foreign_key_check").fetchall()
         return found if not broken else f"{found}; {len(broken)} rows break a foreign key"
+
+
+def holding(path: Path, wanted: set[bytes]) -> set[bytes]:
+    """Which of these stand anywhere in the bytes of a file."""
+    if not path.exists() or not path.stat().st_size:
+        return set()
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        return {each for each in wanted if data.find(each) >= 0}
 
 
 def closed() -> errors.Unavailable:

@@ -363,7 +363,36 @@ VALUES (:tenant, :id, :scope, :number, :text, :kind, :slot, :subject, :attribute
         :valid_from, :valid_to, :recorded_at, :closed_at, :closed_by, :closed_rule, :happened_start, :happened_end, :grain, :pinned, :state);
 
 -- name: memory_terms_add
-INSERT INTO memory_terms (scope, term, memory, number, tenant) VALUES (:scope, :term, :memory, :number, :tenant) ON CONFLICT DO NOTHING;
+INSERT INTO memory_terms (scope, term, memory, number, tenant, closed) VALUES (:scope, :term, :memory, :number, :tenant, :closed)
+ON CONFLICT DO NOTHING;
+
+-- name: memory_terms_close
+UPDATE memory_terms SET closed = :closed WHERE tenant = :tenant AND memory = :memory;
+
+-- name: memories_any_closed
+SELECT 1 FROM memory_terms WHERE scope = :scope AND closed AND tenant = :tenant LIMIT 1;
+
+-- name: memories_closed_with @sqlite
+WITH telling AS MATERIALIZED (
+  SELECT j.value AS term FROM json_each(:terms) j
+  WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value AND t.closed LIMIT 100)) BETWEEN 1 AND 99
+), sharing AS (
+  SELECT t.memory AS id, count(*) AS n FROM telling CROSS JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term AND t.closed
+  GROUP BY t.memory ORDER BY n DESC, max(t.number) DESC LIMIT :limit
+)
+SELECT m.id, m.text, m.subject, m.attribute, m.details, m.recorded_at FROM sharing i CROSS JOIN memories m ON m.tenant = :tenant AND m.id = i.id
+WHERE m.scope = :scope;
+
+-- name: memories_closed_with @postgres
+WITH telling AS MATERIALIZED (
+  SELECT j.value AS term FROM json_array_elements_text(:terms ::json) j
+  WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value AND t.closed LIMIT 100) many) BETWEEN 1 AND 99
+), sharing AS (
+  SELECT t.memory AS id, count(*) AS n FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term AND t.closed
+  GROUP BY t.memory ORDER BY n DESC, max(t.number) DESC LIMIT :limit
+)
+SELECT m.id, m.text, m.subject, m.attribute, m.details, m.recorded_at FROM sharing i JOIN memories m ON m.tenant = :tenant AND m.id = i.id
+WHERE m.scope = :scope;
 
 -- name: evidence_add
 INSERT INTO evidence (tenant, memory, lineage, position, start, length, at)
