@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tests.http.world import CHANNEL, RECEIPT, World, error
@@ -108,3 +109,35 @@ async def test_a_session_of_a_key_is_not_its_whole_memory(world: World) -> None:
     assert (await world.post("/v1/memory/delete", {"scope": True}, {"X-Hermes-Session-Id": "mine"})).status_code == 200
     assert (await world.post("/v1/memory/delete", {"session_id": "one"}, {"X-Hermes-Session-Id": "one"})).status_code == 200
     assert [m["text"] for m in (await world.client.get("/v1/memory", headers=KEY)).json()["data"]] == ["My dog is called Rex."]
+
+
+async def test_lines_of_many_sessions_have_names_of_their_own(world: World) -> None:
+    """What a line calls `#1a` is one line, whatever the sessions of the key count; the conversation itself has bare numbers."""
+    await tell(world, "My doctor is Dr. Wu.", "Ok.", "one")
+    await tell(world, "My doctor is Dr. Silva now.", "Ok.", "two")
+    await tell(world, "My doctor is Dr. Ito now.", "Ok.", "three")
+    lines = await asked(world, "Who is my doctor?")
+    named = {name: line for line in lines if (name := line.removeprefix("- [").split()[0]).startswith("#")}
+    assert len(named) == 3
+    for line in named.values():
+        for pointer in re.findall(r"(?:see|supersedes) (#\w+)", line):
+            assert pointer in named, line
+    assert [line for line in lines if f"see {next(n for n, text in named.items() if 'Ito' in text)}" in line]
+    await tell(world, "My dentist is Dr. Berg.", "Ok.", "asked")
+    receipt = await world.get("/v1/receipts/" + (await world.say("And who is my doctor now?", "four", "k")).headers[RECEIPT])
+    names = {line["name"]: line["evidence"]["session_id"] for line in receipt["prompt"]["recalled"] if line["name"]}
+    assert len(set(names.values())) == 3
+
+
+async def test_notes_have_names_of_their_own(world: World) -> None:
+    """Two corrections by hand on one day are told apart."""
+    for text, better in (("My doctor is Dr. Wu.", "My doctor is Dr. Ito."), ("My dentist is Dr. Wu.", "My dentist is Dr. Berg.")):
+        await tell(world, text, "Ok.")
+        (memory,) = (await world.client.get("/v1/memory", params={"text": text}, headers=KEY)).json()["data"]
+        await world.client.patch(f"/v1/memory/{memory['id']}", json={"text": better}, headers=KEY)
+    lines = await asked(world, "Who are my doctor and my dentist?")
+    for text, better in (("My doctor is Dr. Wu.", "My doctor is Dr. Ito."), ("My dentist is Dr. Wu.", "My dentist is Dr. Berg.")):
+        (old,) = [line for line in lines if text in line]
+        (new,) = [line for line in lines if better in line]
+        (pointer,) = re.findall(r"see (note \d)", old)
+        assert new.startswith(f"- [{pointer} user]")

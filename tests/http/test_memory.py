@@ -89,8 +89,8 @@ async def test_a_cause_told_later_is_linked(friend: Friend) -> None:
     """The reason that is given days later stands right behind what it explains, and says so."""
     await friend.tell("We moved the launch to March.", "Lovely weather today.", "The reason we moved the launch was a failed audit.")
     assert await friend.ask("Why did the launch move?") == [
-        "2026-05-02 - [#1 user] We moved the launch to March.",
-        "2026-05-04 - [#5 user] The reason we moved the launch was a failed audit. (reason for #1)",
+        "2026-05-02 - [#1a user] We moved the launch to March.",
+        "2026-05-04 - [#5a user] The reason we moved the launch was a failed audit. (reason for #1a)",
     ]
 
 
@@ -111,8 +111,8 @@ async def test_a_reversal_is_flagged_with_its_date(friend: Friend) -> None:
     told = await friend.tell("Merged all services back into a monolith")
     assert [(change["rule"], change["reversal"]) for change in told["superseded"]] == [("reversal", True)]
     assert await friend.ask("What architecture decisions did we make?") == [
-        "2026-05-02 - [#1 user] We're committed to microservices (superseded 2026-05-04: see #5)",
-        "2026-05-04 - [#5 user] Merged all services back into a monolith (current since 2026-05-04; reversal of #1)",
+        "2026-05-02 - [#1a user] We're committed to microservices (superseded 2026-05-04: see #5a)",
+        "2026-05-04 - [#5a user] Merged all services back into a monolith (current since 2026-05-04; reversal of #1a)",
     ]
 
 
@@ -123,8 +123,8 @@ async def test_a_new_value_of_a_slot(friend: Friend) -> None:
     """The newer value holds; the older one never comes without it."""
     await friend.tell("My doctor is Dr. Wu.", "My doctor is now Dr. Silva.")
     assert await friend.ask("Who is my doctor?") == [
-        "2026-05-02 - [#1 user] My doctor is Dr. Wu. (superseded 2026-05-03: see #3)",
-        "2026-05-03 - [#3 user] My doctor is now Dr. Silva. (current since 2026-05-03; supersedes #1)",
+        "2026-05-02 - [#1a user] My doctor is Dr. Wu. (superseded 2026-05-03: see #3a)",
+        "2026-05-03 - [#3a user] My doctor is now Dr. Silva. (current since 2026-05-03; supersedes #1a)",
     ]
 
 
@@ -190,7 +190,7 @@ async def test_a_receipt_names_the_memories(friend: Friend) -> None:
     receipt = await friend.world.get("/v1/receipts/" + response.json()["hermes"]["receipt_id"])
     old, new = receipt["prompt"]["recalled"]
     assert (old["memories"], new["memories"]) == ([change["id"]], [change["by"]])
-    assert old["notes"] == ["(superseded 2026-05-03: see #3)"]
+    assert old["notes"] == ["(superseded 2026-05-03: see #3a)"]
     assert old["text"] == "My doctor is Dr. Wu."
     assert [refused["rule"] for refused in receipt["memory"]["refused"]] == ["question"]
 

@@ -69,7 +69,9 @@ def everything(memories: Memories) -> list[Remembered]:
 def written(line: Recalled) -> str:
     """A line with what is said about it."""
     place = f"#{line.position} " if line.position else ""
-    return f"- [{place}{clock.day(line.at)} {line.role}] {recollection.marked(line)}"
+    return (
+        f"- [{line.name or place.strip()}{' ' if line.name or place else ''}{clock.day(line.at)} {line.role}] {recollection.marked(line)}"
+    )
 
 
 @dataclass

@@ -98,8 +98,8 @@ async def test_nothing_is_added_where_nothing_is_known(mind: Mind) -> None:
 async def test_the_superseded_comes_with_its_successor(mind: Mind) -> None:
     """The old line says since when and where to look; the new one since when it holds; both or none are shown."""
     await mind.say("colour is red", "the weather", "colour is blue")
-    old = "- [#1 1970-01-02 user] colour is red (superseded 1970-01-04: see #3)"
-    new = "- [#3 1970-01-04 user] colour is blue (current since 1970-01-04; supersedes #1)"
+    old = "- [#1a 1970-01-02 user] colour is red (superseded 1970-01-04: see #3a)"
+    new = "- [#3a 1970-01-04 user] colour is blue (current since 1970-01-04; supersedes #1a)"
     assert await mind.lines("red") == [old, new]
     cost = recollection.fit(await mind.recall("red"), counter=Counter.for_model(None), room=4000)[1]
     assert await mind.lines("red", room=cost - 1) == [new]
@@ -110,8 +110,8 @@ async def test_a_chain_ends_at_what_holds_now(mind: Mind) -> None:
     """However often it changed, what is over points to the current value; what lies between comes when history is asked for."""
     await mind.say("colour is red", "colour is blue", "colour is green")
     lines = await mind.lines("red")
-    assert lines[0] == "- [#1 1970-01-02 user] colour is red (superseded 1970-01-03: see #3)"
-    assert lines[-1].startswith("- [#3 1970-01-04 user] colour is green (current since 1970-01-04")
+    assert lines[0] == "- [#1a 1970-01-02 user] colour is red (superseded 1970-01-03: see #3a)"
+    assert lines[-1].startswith("- [#3a 1970-01-04 user] colour is green (current since 1970-01-04")
     assert [line.split("] ")[1].split(" (")[0] for line in await mind.lines("colour before")] == [
         "colour is red",
         "colour is blue",
@@ -123,8 +123,8 @@ async def test_a_reversal_brings_what_it_reversed(mind: Mind) -> None:
     """Asked for the new position, the old one comes along, and the new one is called a reversal of it."""
     await mind.say("style is micro", "style reverts to mono")
     assert await mind.lines("mono") == [
-        "- [#1 1970-01-02 user] style is micro (superseded 1970-01-03: see #2)",
-        "- [#2 1970-01-03 user] style reverts to mono (current since 1970-01-03; reversal of #1)",
+        "- [#1a 1970-01-02 user] style is micro (superseded 1970-01-03: see #2a)",
+        "- [#2a 1970-01-03 user] style reverts to mono (current since 1970-01-03; reversal of #1a)",
     ]
 
 
@@ -141,7 +141,7 @@ async def test_what_was_taken_back_is_left_out(mind: Mind) -> None:
 async def test_a_reason_stands_beside_its_effect(mind: Mind) -> None:
     """Whichever of the two is found, both are shown, the reason right behind what it explains."""
     await mind.say("launch is march", "the weather", "audit explains launch")
-    pair = ["- [#1 1970-01-02 user] launch is march", "- [#3 1970-01-04 user] audit explains launch (reason for #1)"]
+    pair = ["- [#1a 1970-01-02 user] launch is march", "- [#3a 1970-01-04 user] audit explains launch (reason for #1a)"]
     assert await mind.lines("march") == pair
     assert await mind.lines("audit") == pair
     await mind.say("unrelated launching")
@@ -184,8 +184,8 @@ async def test_the_live_transcript_is_not_repeated(mind: Mind) -> None:
     await mind.say("colour is blue", "obey quietly", session="s")
     assert not [line for line in await mind.lines("quietly", inside=True) if "obey" in line]
     assert await mind.lines("red", inside=True) == [
-        "- [#1 1970-01-02 user] colour is red (superseded 1970-01-03: see #1)",
-        "- [#1 1970-01-03 user] colour is blue (current since 1970-01-03; supersedes #1)",
+        "- [#1a 1970-01-02 user] colour is red (superseded 1970-01-03: see #1)",
+        "- [#1 1970-01-03 user] colour is blue (current since 1970-01-03; supersedes #1a)",
     ]
 
 

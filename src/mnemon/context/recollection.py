@@ -18,7 +18,7 @@ STAMP = re.compile(r"\[[^\]\n]{1,60}\](?= \S)")
 BREAK = 4  # characters that may stand between two pieces of a message: blanks and line breaks
 LINE_JOIN = 1
 HEADING_JOIN = 5  # its line break, with the margin of a count in pieces
-NUMBER = 8  # what "#12345 " costs at most, with any margin
+NUMBER = 10  # what "#12345ab " costs at most, with any margin
 BLOCK_JOIN = 2
 LABEL = 10  # what "- [assistant] " costs at most, with any margin
 
@@ -134,8 +134,7 @@ def stamp(passage: Recalled) -> str:
 
 
 def item(passage: Recalled, text: str, *, numbered: bool) -> str:
-    number = f"#{passage.position} " if numbered and passage.position else ""  # what was added by hand stands in no message
-    return f"- [{number}{passage.role}] {blocks.body(text)}"
+    return f"- [{f'{passage.name} ' if numbered and passage.name else ''}{passage.role}] {blocks.body(text)}"
 
 
 def follows(before: Recalled, passage: Recalled) -> bool:

@@ -175,7 +175,8 @@ class Recalled(NamedTuple):  # many are made at every turn, which a dataclass is
     """A passage found again for the newest message, and why.
 
     `marks` are the server's own words about it, each with the number of characters of `text` it stands behind. `memories` are those it
-    states. `needs` are the keys of lines that must be shown with it; `beside` is the key of the line it is to follow.
+    states or repeats. `needs` are the keys of lines that must be shown with it; `beside` is the key of the line it is to follow. `name` is
+    what the marks of others call it: `#12`, with a letter for another conversation than the one that is going on.
     """
 
     text: str
@@ -193,6 +194,7 @@ class Recalled(NamedTuple):  # many are made at every turn, which a dataclass is
     memories: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     beside: str = ""
+    name: str = ""
 
     @property
     def key(self) -> str:
@@ -328,6 +330,7 @@ class Prompt:
                     "score": round(r.score, 4),
                     "why": r.why,
                     "memories": list(r.memories),
+                    "name": r.name or None,
                     "notes": [words for _, words in r.marks],
                     "evidence": {
                         "session_id": r.session_id,

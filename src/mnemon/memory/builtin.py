@@ -166,6 +166,8 @@ def gather(tx: Tx, *, query: Query, found: Sequence[Recalled], wish: Wish) -> Kn
         called = memories.called(Call(places=sorted(beside))) if beside else []
         known.called += called
     known.echoed = repeated(memories, found, known)
+    if known.memories and query.lineage:
+        known.sessions = frozenset(memories.sessions(query.lineage))
     return known
 
 

@@ -165,6 +165,7 @@ def hit(found: Recalled, rows: dict[str, Remembered]) -> Json:
         "why": found.why,
         "role": found.role,
         "at": found.at,
+        "name": found.name or None,
         "notes": [words for _, words in found.marks],
         "memories": [brief(rows[i]) for i in found.memories if i in rows],
         "evidence": place_of(found) if found.session_id else None,

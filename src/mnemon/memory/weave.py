@@ -15,6 +15,8 @@ from mnemon.store.memories import BY_HAND, Called, Evidence, Link, Remembered
 
 STANDING = ("instruction", "preference")
 STANDING_CHARACTERS = 600
+NOTE = "note "
+ALPHABET = 26
 BROUGHT = ("successor", "predecessor", "link")
 LIKELY = ("kind", "terms")
 GOOD = 0.5  # of the best score
@@ -46,6 +48,8 @@ class Known:
     links: list[Link] = field(default_factory=list)
     closings: dict[str, str] = field(default_factory=dict)
     echoed: dict[str, list[echoes.Sentence]] = field(default_factory=dict)
+    sessions: frozenset[str] = frozenset()
+    """Those of the conversation that is going on."""
 
     def head(self, memory: str) -> str:
         """What was not superseded yet in the line of closings from a memory on."""
@@ -92,6 +96,8 @@ class Weave:
         self.lines: dict[str, Recalled] = {}
         self.ends: dict[str, Remembered | None] = {}
         self.by_message: dict[tuple[str, int], list[str]] = {}
+        self.letters: dict[str, str] = {}
+        self.names: dict[str, str] = {}
         self.first: list[str] = []
         self.likely: list[str] = []
         self.spots = spots_of(known)
@@ -246,7 +252,8 @@ class Weave:
 
         What only shares its subject with the question stands behind the passages that match it well, before those that hardly do.
         """
-        lines = {key: self.dress(line) for key, line in self.lines.items()}
+        dressed = {key: self.dress(line) for key, line in self.lines.items()}
+        lines = {key: line._replace(name=self.name(line)) if line.marks or key in self.names else line for key, line in dressed.items()}
         found: dict[str, Recalled] = {}
         good = max((line.score for line in lines.values()), default=0.0) * GOOD
         brought = [key for key in lines if lines[key].why in BROUGHT]
@@ -272,7 +279,7 @@ class Weave:
                 continue
             words = [*self.happening(memory), *self.standing(memory, line, needs)]
             for effect in self.effects(memory, line, needs):
-                words.append(f"(reason for {name(self.lines[effect])})")
+                words.append(f"(reason for {self.name(self.lines[effect])})")
                 beside = effect
             marks += [(min(spot.end - line.start, len(line.text)), text) for text in words]
         for spot in repeated:
@@ -299,7 +306,7 @@ class Weave:
         if other == line.key:
             return [f"({over} by what follows)"]
         needs[other] = None
-        return [f"({over}: see {name(self.lines[other])})"]
+        return [f"({over}: see {self.name(self.lines[other])})"]
 
     def current(self, memory: Remembered, line: Recalled) -> list[str]:
         """What took the place of something says since when it holds."""
@@ -310,10 +317,23 @@ class Weave:
         for link in replaced:
             old = self.shown(link.target)
             if old and old != line.key:
-                parts.append(f"{'reversal of' if link.kind == 'reverses' else 'supersedes'} {name(self.lines[old])}")
+                parts.append(f"{'reversal of' if link.kind == 'reverses' else 'supersedes'} {self.name(self.lines[old])}")
             elif link.kind == "reverses":
                 parts.append("a reversal")
         return [f"({'; '.join(dict.fromkeys(parts))})"]
+
+    def name(self, line: Recalled) -> str:
+        """How other lines speak of a line: by its place in its conversation, or as a note if no message states it."""
+        if line.key not in self.names:
+            if not line.session_id:
+                notes = sum(each.startswith(NOTE) for each in self.names.values())
+                self.names[line.key] = f"{NOTE}{notes + 1}"
+            elif line.session_id in self.known.sessions:
+                self.names[line.key] = f"#{line.position}"
+            else:
+                letter = self.letters.setdefault(line.session_id, lettered(len(self.letters)))
+                self.names[line.key] = f"#{line.position}{letter}"
+        return self.names[line.key]
 
     def effects(self, memory: Remembered, line: Recalled, needs: dict[str, None]) -> list[str]:
         """The lines that this memory is the reason of. A reason and what it is the reason of stand together."""
@@ -389,9 +409,9 @@ def noted(row: Remembered, *, why: str) -> Recalled:
     return Recalled(text=row.text, role=row.origin, at=row.recorded_at, session_id="", position=0, score=0.0, why=why, memories=(row.id,))
 
 
-def name(line: Recalled) -> str:
-    """How other lines speak of a line."""
-    return f"#{line.position}" if line.position else f"the note of {clock.day(line.at)}"
+def lettered(number: int) -> str:
+    """The letters of the first, second and so on: a, b, … z, aa, ab."""
+    return (lettered(number // ALPHABET - 1) if number >= ALPHABET else "") + chr(ord("a") + number % ALPHABET)
 
 
 def period(start: float, end: float, grain: str) -> str:

@@ -324,6 +324,10 @@ class Memories:
         """Memories in any state that share telling terms, those that share most first."""
         return self._found("memories_sharing", terms=as_json(clean(t) for t in terms), limit=limit)
 
+    def sessions(self, lineage: int) -> list[str]:
+        """The sessions of a conversation."""
+        return [row[0] for row in self.tx.plain("sessions_of_lineage", tenant=self.tenant, lineage=lineage)]
+
     def any_closed(self) -> bool:
         """Whether there is a memory with a term that does not hold any more."""
         return bool(self.tx.plain("memories_any_closed", **self.key))

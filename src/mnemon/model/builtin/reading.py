@@ -19,6 +19,7 @@ _BLOCKS = 16  # of one message; more than the server ever puts there
 _NEXT = patterns.lazy(r"\n(?=- |\d{4}-\d\d-\d\d(?:\n|$))")
 _HEAD = patterns.lazy(r"\[([^\]\n]*)\] ?")
 _DATE = patterns.lazy(r"\d{4}-\d\d-\d\d")
+_NUMBER = patterns.lazy(r"#(\d+)[a-z]*")
 _ROLES = ("user", "assistant", "tool", "system")
 _LIVE = "9999"  # sorts after every date: what stands in the conversation itself is newer than any note
 _DENIAL = patterns.lazy(r"\bI (?:don['’]t|do not|can['’]t|cannot) |\byou've told me\b|^I'm (?:Mnemon|not)\b")
@@ -130,11 +131,11 @@ def _notes(block: str) -> list[Passage]:
 
 
 def _note(item: str, index: int, day: str) -> Passage:
-    """One item of a block, `[#12 2026-11-18 user] text` or `[user] text`, with its indented continuations."""
+    """One item of a block, `[#12 2026-11-18 user] text`, `[#12a user] text` or `[user] text`, with its indented continuations."""
     found = _HEAD().match(item)
     head = found[1].replace(",", " ").split() if found else []
     date = next((h for h in head if _DATE().match(h)), day)[:10]
-    number = next((int(h[1:]) for h in head if h[0] == "#" and h[1:].isdigit()), index)
+    number = next((int(place[1]) for h in head if (place := _NUMBER().fullmatch(h))), index)
     role = next((h for h in head if h in _ROLES), "memory")
     return Passage(item[found.end() if found else 0 :].replace("\n  ", "\n").strip(), role, date, (date, number))
 

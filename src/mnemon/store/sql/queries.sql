@@ -369,6 +369,9 @@ ON CONFLICT DO NOTHING;
 -- name: memory_terms_close
 UPDATE memory_terms SET closed = :closed WHERE tenant = :tenant AND memory = :memory;
 
+-- name: sessions_of_lineage
+SELECT id FROM sessions WHERE lineage = :lineage AND tenant = :tenant;
+
 -- name: memories_any_closed
 SELECT 1 FROM memory_terms WHERE scope = :scope AND closed AND tenant = :tenant LIMIT 1;
 
