@@ -13,21 +13,31 @@ from mnemon.memory.statements import Candidate, Distilled, Statement, Verdict
 SAID = datetime(2026, 6, 17, 12, tzinfo=UTC).timestamp()
 DAY = 86400.0
 HERE = Path(__file__).parent
+MISSED = "not understood yet"
+SHUT = frozenset({"closes", "reverses", "retracts"})
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A line of the corpus: messages, and what is expected of the last."""
+    """A line of the corpus: messages, what is expected of the last, how long before it the others were said, whether the rules miss it."""
 
     messages: tuple[str, ...]
     expected: tuple[str, ...]
+    missed: bool = False
+    ago: float = 3 * DAY
 
 
 def load(name: str) -> list[Case]:
     """The cases of a file."""
     lines = [line for line in (HERE / name).read_text().splitlines() if line and not line.startswith(("#", "=="))]
-    parted = [line.rpartition(" => ") for line in lines]
-    return [Case(tuple(said.split(" || ")), tuple(e.strip() for e in expected.split(";"))) for said, _, expected in parted]
+    parted = [line.replace("\\n", "\n").rpartition(" => ") for line in lines]
+    return [case(said, [e.strip() for e in expected.split(";")]) for said, _, expected in parted]
+
+
+def case(said: str, expected: list[str]) -> Case:
+    """A case without the remark that it is not understood yet; behind |> stands what was said a minute later."""
+    messages = tuple(said.replace(" |> ", " || ").split(" || "))
+    return Case(messages, tuple(e for e in expected if e != MISSED), MISSED in expected, 60.0 if " |> " in said else 3 * DAY)
 
 
 def heard(text: str, at: float = SAID) -> Distilled:
@@ -41,7 +51,9 @@ def unmet(case: Case) -> list[str]:
     if case.expected[0].startswith("no "):
         rules = case.expected[0].removeprefix("no ").split("|")
         missing = [f"kept: {c.text}" for c in found.candidates]
-        return missing or ([] if any(r.rule in rules for r in found.refusals) else [f"refused by {[r.rule for r in found.refusals]}"])
+        return missing or (
+            [] if any(r.rule in rules or "*" in rules for r in found.refusals) else [f"refused by {[r.rule for r in found.refusals]}"]
+        )
     if not found.candidates:
         return [f"not kept: {[r.rule for r in found.refusals]}"]
     return min(([e for e in case.expected[1:] if not met(c, e)] for c in found.candidates), key=len)
@@ -81,7 +93,7 @@ def verdict(case: Case, among: list[Statement]) -> tuple[str, list[Verdict]]:
     """What the last message of a pair does to the others, in one word, and the verdicts."""
     old: list[Statement] = []
     for text in case.messages[:-1]:
-        old += [statement(f"old{len(old) + i}", c, SAID - 3 * DAY) for i, c in enumerate(heard(text, SAID - 3 * DAY).candidates)]
+        old += [statement(f"old{len(old) + i}", c, SAID - case.ago) for i, c in enumerate(heard(text, SAID - case.ago).candidates)]
     mine = {s.id for s in old}
     new = heard(case.messages[-1]).candidates
     about = {s.id: s for s in among if not any(same(s.candidate, c) for c in (*(o.candidate for o in old), *new))}
@@ -154,11 +166,11 @@ def measure_pairs(name: str) -> Figures:
     among = bystanders()
     for case in cases:
         got, verdicts = verdict(case, among)
-        wanted = case.expected[0]
-        shut = ("closes", "reverses", "retracts")
-        closing.note(wanted=wanted in shut, got=got in shut or got.startswith("touches"))
-        if got != wanted:
-            misses.append(f"{' || '.join(case.messages)}  wanted {wanted}, got {got} {[v.rule for v in verdicts]}")
+        wanted = case.expected[0].split("|")
+        shut = got in SHUT or got.startswith("touches")
+        closing.note(wanted=shut if SHUT & {*wanted} and "keeps" in wanted else bool(SHUT & {*wanted}), got=shut)
+        if got not in wanted:
+            misses.append(f"{' || '.join(case.messages)}  wanted {case.expected[0]}, got {got} {[v.rule for v in verdicts]}")
     return Figures(cases=len(cases), met=len(cases) - len(misses), decision=closing, misses=tuple(misses))
 
 

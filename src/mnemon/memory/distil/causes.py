@@ -8,7 +8,7 @@ from dataclasses import dataclass
 HINTS = frozenset(
     "because since due owing thanks account as so why reason reasons turned hence therefore thus cause caused causes led leads"
     " forced made makes"
-    " about regarding concerning wondered wonder asked result resulted fear on".split()
+    " about regarding concerning wondered wonder asked result resulted fear on drove got convinced pushed kept".split()
 )
 # effect, then cause
 BACKWARD = re.compile(
@@ -40,6 +40,11 @@ NAMED = re.compile(
     r"|(?P<thing>(?:the|my|our)\s+[^:,;]{2,60}?)\s*,?\s*in\s+case\s+you\s+(?:wondered|wonder|were\s+wondering|asked)[^:]{0,20}:\s*)(?P<cause>.+)$",
     re.DOTALL,
 )
+CLEFT = re.compile(
+    r"(?:it\s+(?:is|was)\s+(?P<cause>[^,;]{2,100}?)\s+(?:that|which|who)\s+(?:made|forced|led|drove|got|convinced|pushed|kept)\s+(?:me|us)\s+(?:to\s+|from\s+)?(?P<effect>.+)"
+    r"|what\s+(?:made|forced|led|drove|got|convinced|pushed)\s+(?:me|us)\s+(?:to\s+)?(?P<effect2>[^,;]{2,100}?)\s+(?:is|was)\s+(?P<cause2>.+))$",
+    re.DOTALL,
+)
 TURNED_OUT = re.compile(r"(?:it\s+)?turned\s+out\s+(?:that\s+)?")
 COLON = re.compile(
     r"(?P<effect>no\s+(?:more\s+)?[\w\s]{3,40}\s+for\s+(?:me|us)|(?:i|we)(?:['’]ve)?\s+(?:have\s+)?(?:gave|given|quit|sold|left|returned|stopped|dropped|cancelled|removed|sent|switched|moved|closed|ended|\w+ed)\b[^:;,]{3,60}):\s+"
@@ -69,6 +74,9 @@ def cause_of(text: str, low: str, lows: frozenset[str]) -> Cause | None:
         return _made(text[slice(*named.span("cause"))], text[slice(*named.span(effect))], late=True)
     start = TURNED_OUT.match(low)
     text, low = (text[start.end() :], low[start.end() :]) if start else (text, low)
+    if lows & {"it", "what"} and (cleft := CLEFT.match(low)):
+        cause, effect = ("cause", "effect") if cleft["cause"] else ("cause2", "effect2")
+        return _made(text[slice(*cleft.span(cause))], text[slice(*cleft.span(effect))], late=True)
     leading = LEADING.match(low)
     if leading:
         return _made(text[slice(*leading.span("cause" if leading["cause"] else "cause2"))], text[slice(*leading.span("effect"))])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from mnemon.memory.distil import phrases, slots
+from mnemon.memory.distil import lexicon, phrases, slots
 from mnemon.memory.distil.clauses import Clause, Word
 from mnemon.memory.distil.phrases import USER, Phrase, phrase, shape
 from mnemon.memory.distil.slots import Slot
@@ -72,6 +72,9 @@ def changed(text: str, clause: Clause, subject: Phrase) -> Slot | None:
         return _replaced(text, clause)
     if not new and clause.verb == "rename":
         new = slots.behind(text, rest, "as")
+    if not new and clause.verb == "reach":
+        reached = slots.typed(subject.whole, phrases.values(text, rest)) if rest else None
+        return reached._replace(changed=True) if reached else None
     if not new:
         return None
     old = slots.behind(text, rest, "from")
@@ -86,12 +89,28 @@ def changed(text: str, clause: Clause, subject: Phrase) -> Slot | None:
         return typed._replace(changed=True, old=old)
     if clause.verb == "rename":
         return Slot(rule="renamed", subject=what.whole, attribute="name", values=(new,), single=True, changed=True, old=old)
+    if clause.verb == "move" and what is subject and (subject.head in lexicon.PEOPLE or subject.pronoun):
+        return Slot(rule="changed", subject=what.whole, attribute="home", values=(new,), single=shape(new) == "name", changed=True, old=old)
     if clause.verb in ("move", "relocate", "transfer"):
         return Slot(rule="changed", subject=what.whole, attribute="where", values=(new,), single=not what.plural, changed=True, old=old)
     owner, head = what.slot
-    return Slot(
-        rule="changed", subject=owner, attribute=head, values=(new,), single=shape(new) not in ("words", "name"), changed=True, old=old
-    )
+    return Slot(rule="changed", subject=owner, attribute=head, values=(new,), single=_one(what, new), changed=True, old=old)
+
+
+def another(text: str, found: Sequence[Word]) -> Slot | None:
+    """We have a new accountant, Beck and Partners: somebody or something else in a place that had somebody before."""
+    for i in range(1, len(found) - 2):
+        head, value = found[i + 1], found[i + 2]
+        if found[i].low in ("new", "different") and found[i - 1].low in ("a", "another") and value.sign in (",", ":") and not head.sign:
+            got = phrases.values(text, [w for w in found[i + 2 :] if w.low not in ("it", "is", "called", "named")])
+            if got and shape(got[0]) == "name" and head.low.isalpha() and not head.capital:
+                return Slot(rule="another", subject=USER, attribute=phrases.plain([head.low])[-1], values=got, single=True, changed=True)
+    return None
+
+
+def _one(what: Phrase, new: str) -> bool:
+    """Whether what was changed has one value: my inhaler has, what we move and convert in general has not."""
+    return shape(new) not in ("words", "name") or (what.mine and shape(new) == "name" and not what.plural and not slots.several(what))
 
 
 def _replaced(text: str, clause: Clause) -> Slot | None:

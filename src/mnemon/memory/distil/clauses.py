@@ -259,6 +259,7 @@ def _finite(found: Sequence[Word], i: int) -> bool:
             before in ("i", "we", "you", "they", "who")
             or (before.endswith("s") and not before.endswith(("ss", "us", "is")))
             or before in ("people", "children", "parents", "kids")
+            or (i > 2 and found[1].low == "of" and found[0].low.endswith("s"))
         )
     return False
 

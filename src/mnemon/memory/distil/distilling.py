@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from zoneinfo import ZoneInfo
 
-from mnemon.memory.distil import clauses, readings, refusals, sentences, times, worth
+from mnemon.memory.distil import clauses, phrases, readings, refusals, sentences, times, worth
 from mnemon.memory.distil.readings import Reading
 from mnemon.memory.statements import Candidate, Distilled, Origin, Refusal
 
@@ -84,12 +84,17 @@ def _stands_alone(part: Reading) -> bool:
 
 def _retraction(reading: Reading, at: int) -> Candidate:
     about = reading.cue.about
+    told = readings.read(about) if reading.cue.clause else None
+    slot = told.slot if told else None
     return Candidate(
         text=reading.text,
         start=at,
         end=at + len(reading.text),
         kind="instruction",
         rule="retraction",
+        subject=slot.subject if slot else phrases.USER if phrases.own(about) else "",
+        attribute=slot.attribute if slot else "",
+        values=slot.values if slot else (),
         cue="retraction",
         about=about,
         terms=readings.terms(clauses.tokens(about)),

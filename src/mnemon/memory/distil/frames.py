@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mnemon.memory.distil import changes, clauses, lexicon, slots, states
 from mnemon.memory.distil.clauses import Clause, Word
@@ -14,6 +15,8 @@ MOST_PARTS = 5  # of a sentence that are looked at
 
 def best(text: str, found: Sequence[Word]) -> tuple[Clause | None, Slot | None]:
     """The clause of a sentence that says most, and its slot: "the office moved, deliveries go to Graz"."""
+    if len(found) > 4 and (new := changes.another(text, found)):
+        return clauses.parse(found), new
     clause = clauses.command(found) or clauses.parse(found)
     first = slot(text, clause) if clause else None
     if slots.strength(first) > 1:
@@ -28,12 +31,21 @@ def best(text: str, found: Sequence[Word]) -> tuple[Clause | None, Slot | None]:
             continue
         found_slot = slot(text, other)
         if found_slot and found_slot.rule == "copula_pronoun" and clause and clause.subject:  # "the lead changed hands: it's Ann"
-            found_slot = _of_subject(found_slot, phrase(clause.subject))
+            found_slot = _of_subject(found_slot, _changed_thing(clause))
         if slots.strength(found_slot) > slots.strength(first):
             return other, found_slot
         clause = clause or other
         first = first or found_slot
     return clause, first
+
+
+def _changed_thing(clause: Clause) -> Phrase:
+    """What "it" is behind a change: the lead that changed hands; the dentist whom I changed."""
+    subject = phrase(clause.subject)
+    if not subject.pronoun or clause.verb not in lexicon.CHANGES:
+        return subject
+    thing = phrase(slots.until_sign(clause.rest))
+    return replace(thing, plural=False) if thing.head else subject
 
 
 def _of_subject(found: Slot, subject: Phrase) -> Slot:

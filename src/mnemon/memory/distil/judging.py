@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from mnemon.memory import words
-from mnemon.memory.distil import lexicon, matching, phrases, times
+from mnemon.memory.distil import cues, kinds, lexicon, limits, matching, phrases, times
 from mnemon.memory.distil.matching import Bag
 from mnemon.memory.distil.readings import GENERIC
 from mnemon.memory.statements import Candidate, Origin, Statement, Verdict
@@ -24,7 +24,32 @@ MATTER = 0.3  # the share of a statement's words that a reversal must name
 TURNS = ("correction", "reversal", "update")
 POSITIONS = ("decision", "plan", "preference")
 AGAIN = re.compile(r"\bagain[.!]?$", re.IGNORECASE)
-GIVEN_UP = re.compile(r"\b(?:gave|given|giving)\s+up|\b(?:stop|quit|left|cancel|drop|no\s+more|never)", re.IGNORECASE)
+GIVEN_UP = re.compile(
+    r"\b(?:gave|given|giving)\s+up|\b(?:stop|quit|left|cancel|drop|no\s+more|never|vegan|vegetarian|sober|teetotal|done\s+with|through\s+with|retir)",
+    re.IGNORECASE,
+)
+# Words by which a position is turned round, whatever it was; they need not name it again.
+TURNED = re.compile(
+    r"\bafter\s+all\b|\bon\s+second\s+thoughts?\b|\bthought\s+better\b|\bchange\s+of\s+(?:plans?|heart|mind|course)\b|\bin\s+the\s+end\b"
+    r"|\bchanged\s+(?:course|(?:my|our)\s+minds?|tack|direction)\b|\bgave\s+in\b|\bcaved\b|\boverrul|\bu-turn\b|\breconsidered\b|\bended\s+up\b"
+    r"|\bso\s+much\s+for\b|\bagain[.!]?$|\bbacked\s+out\b|\bfell\s+through\b|\bflipped\b|\bscrap\b|\b(?:is|are)\s+off\b|\bcancelled\b|\bback\s+(?:in|on|to)\b"
+    r"|\bout\s+of\s+retirement\b",
+    re.IGNORECASE,
+)
+HELD = re.compile(  # a position, though it is told as a fact
+    r"\b(?:never|no\s+\w+|only|stays?|staying|committed|settled|final|definitely|decided|chosen|chose|swore|agreed|keeping|ourselves|myself|going\s+(?:to|on|with)|is\s+booked"
+    r"|vegan|vegetarian|sober|teetotal|done\s+with|through\s+with|retir\w+)\b",
+    re.IGNORECASE,
+)
+CHOICE = re.compile(
+    r"\bcommitted\s+to\b|\b(?:go|goes|going|gone|went)\s+(?:with|for)\b|\bsettled\s+on\b|\b(?:chose|chosen|picked|opted)\b|\bdecided\s+(?:on|for)\b|\b(?:stay|staying|stick|sticking)\s+(?:on|with)\b"
+    r"|\bsigned\s+(?:up\s+)?with\b|\b(?:all\s+in|built|build|moving|move|switch\w*|back)\s+(?:on|to|into|onto)\b",
+    re.IGNORECASE,
+)
+GOT = re.compile(r"\b(?:bought|got|have|having|there(?:['’]s|\s+is)|adopted|own|took)\s+(?:an?\s+)(?P<name>[A-Z]\w+)")
+NO_THING = re.compile(
+    r"\b(?:never|no|not)\b(?:\s+\w+){0,4}?\s(?:own|owning|buy|buying|get|getting|have|having|want|car|pets?|dog|cat)\b", re.IGNORECASE
+)
 MOST_TERMS = 14  # a sentence of more matters than this speaks of too much to say which of them changed
 COMMON = 3  # statements that may share a word before it tells little
 CLOCK = re.compile(r"\d:\d|\d\s*(?:am|pm)\b|o['’]clock", re.IGNORECASE)
@@ -35,6 +60,10 @@ LIGHT = (
     " decide say tell know see feel find leave bring send become begin hold stay try happen call enjoy love own eat drink write read show"
 ).split()
 WEAK = frozenset(stem for form, verb in lexicon.VERBS.items() if verb.lemma in LIGHT for stem in words.normal(form))
+# What is to be forgotten may be named by what it is: my brother's name, the money that I owe.
+SOFT = frozenset(
+    s for w in "fact information info detail data stuff money amount situation matter subject".split() for s in words.normal(w)
+)
 DATES = frozenset(stem for name in [*times.MONTHS, *times.DAYS] for stem in words.normal(name))
 
 
@@ -86,7 +115,7 @@ def _of_slot(candidate: Candidate, known: Sequence[Statement]) -> list[Statement
 
 def repeats(one: Candidate, two: Candidate) -> bool:
     """Do they say the same? Then the second adds evidence and nothing else."""
-    if one.negated != two.negated or (one.cause and not two.cause):
+    if one.negated != two.negated or (one.kind == "plan") != (two.kind == "plan") or (one.cause and not two.cause):
         return False
     if one.text == two.text or _flat(one.text) == _flat(two.text):
         return True
@@ -114,7 +143,7 @@ def _same_values(one: Candidate, two: Candidate) -> bool:
 def _closed(candidate: Candidate, known: Sequence[Statement]) -> tuple[list[Statement], str, bool]:
     if candidate.cue == "addition":
         return [], "", False
-    same = _of_slot(candidate, known)
+    same = [s for s in _of_slot(candidate, known) if _as_limited(candidate, s.candidate)]
     opposite = [s for s in same if s.candidate.negated != candidate.negated and _same_values(s.candidate, candidate)]
     if opposite:
         return opposite, "opposite", True
@@ -123,7 +152,7 @@ def _closed(candidate: Candidate, known: Sequence[Statement]) -> tuple[list[Stat
         s
         for s in same
         if candidate.single and s.candidate.single and candidate.values and s.candidate.values and not _same_values(candidate, s.candidate)
-        if candidate.cue != "none" or _comparable(candidate.values[0], s.candidate.values[0])
+        if candidate.cue != "none" or (_comparable(candidate.values[0], s.candidate.values[0]) and not _yet_to_come(candidate, s.candidate))
     ]
     if newer:
         return newer, "newer_value" if candidate.cue == "none" else candidate.cue, turned
@@ -134,9 +163,19 @@ def _closed(candidate: Candidate, known: Sequence[Statement]) -> tuple[list[Stat
     return [], "", False
 
 
+def _as_limited(one: Candidate, two: Candidate) -> bool:
+    """Whether both hold at the same times and places: not "I don't eat meat on Fridays" and "I eat meat"."""
+    return limits.limits(one.text, one.values) == limits.limits(two.text, two.values)
+
+
+def _yet_to_come(new: Candidate, old: Candidate) -> bool:
+    """What will be so next year does not end what is so now; but a date that will be another is another."""
+    return new.kind == "plan" and old.kind != "plan" and phrases.shape(new.values[0]) != "when"
+
+
 def _meant(candidate: Candidate, said_at: float, known: Sequence[Statement]) -> Statement | None:
     """What "no, I meant 5433" corrects: the last thing said with a value of that kind, if it was said just now."""
-    if candidate.cue != "correction" or candidate.attribute != "mean" or not candidate.values:
+    if candidate.cue != "correction" or (candidate.subject and candidate.attribute != "mean") or not candidate.values:
         return None
     of_a_kind = [s for s in known if s.candidate.values and _comparable(candidate.values[0], s.candidate.values[0])]
     last = max(of_a_kind, key=lambda s: s.said_at, default=None)
@@ -196,13 +235,17 @@ def _spoken(candidate: Candidate) -> Spoken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """What two statements share: telling words, a noun that both have a value of, the old value by name, the kind of value, the slot."""
+    """What two statements share: telling words, a noun that both have a value of, the old value by name, the kind of value, the slot.
+
+    `kind`: a position that was turned round, and what it is about is of the same kind of thing.
+    """
 
     telling: set[str]
     kin: str
     named: bool
     alike: bool
     same: bool
+    kind: bool = False
 
 
 def _link(spoken: Spoken, old: Candidate) -> Link | None:
@@ -214,7 +257,8 @@ def _link(spoken: Spoken, old: Candidate) -> Link | None:
     there = matching.bag(old.terms)
     telling = {t for t in spoken.telling if matching.has(t, there)} if matching.meet(spoken.telling_bag, there) else set()
     kin = _kin(candidate, old)
-    if not (telling or kin or named) or not _compatible(candidate, old):
+    kind = candidate.cue == "reversal" and _same_matter(candidate, old)
+    if not (telling or kin or named or kind or _corrected(candidate, old)) or not _compatible(candidate, old):
         return None
     link = Link(
         telling=telling,
@@ -222,6 +266,7 @@ def _link(spoken: Spoken, old: Candidate) -> Link | None:
         named=named,
         alike=_alike(candidate, old) and _of_the_thing(candidate, old, telling),
         same=same,
+        kind=kind,
     )
     fits = {"correction": _corrects, "update": _updates, "reversal": _reverses}[candidate.cue]
     return link if fits(candidate, old, link) else None
@@ -229,12 +274,30 @@ def _link(spoken: Spoken, old: Candidate) -> Link | None:
 
 def _score(candidate: Candidate, old: Candidate, link: Link, known: Sequence[Statement]) -> float:
     """How well a statement fits as what the candidate speaks of. A word that many share tells less."""
-    shared = [sum(term in matching.bag(s.candidate.terms).words for s in known) for term in link.telling]
-    score = sum(1.0 if n <= COMMON else 0.5 for n in shared) + 2.0 * link.named + bool(link.kin) + 0.5 * link.alike + link.same
+    own = matching.bag(old.terms).words
+    shared = [(sum(term in matching.bag(s.candidate.terms).words for s in known), term in own) for term in link.telling]
+    score = (
+        sum((1.0 if n <= COMMON else 0.5) * (1.0 if whole else 0.7) for n, whole in shared)
+        + 2.0 * link.named
+        + bool(link.kin)
+        + 0.5 * link.alike
+        + link.same
+        + 0.5 * link.kind
+    )
     return score + 0.5 * (candidate.attribute == old.attribute) + 0.3 * (candidate.cue == "reversal" and old.kind in POSITIONS)
 
 
+def _corrected(candidate: Candidate, old: Candidate) -> bool:
+    """Whether a correction gives another value of the same kind for what an older statement says, one at a time or not."""
+    if candidate.cue != "correction" or not candidate.values or not old.values or not candidate.subject:
+        return False
+    same = (candidate.subject, candidate.attribute) == (old.subject, old.attribute)
+    return same and not _same_values(candidate, old) and _comparable(candidate.values[0], old.values[0])
+
+
 def _corrects(candidate: Candidate, old: Candidate, link: Link) -> bool:
+    if _corrected(candidate, old):
+        return True
     return link.named or link.same or (link.alike and bool(link.telling))
 
 
@@ -248,6 +311,8 @@ def _updates(candidate: Candidate, old: Candidate, link: Link) -> bool:
         return False
     if link.alike and link.telling:
         return True
+    if link.kin and candidate.attribute.startswith("be ") and candidate.subject == old.subject:  # "I'm down to 81 kilos"
+        return True
     if link.kin and (link.telling - {link.kin} or candidate.attribute == old.attribute):
         return True
     where = (
@@ -257,8 +322,51 @@ def _updates(candidate: Candidate, old: Candidate, link: Link) -> bool:
     return where or (len(link.telling) > 1 and all(any(phrases.shape(v) == "name" for v in c.values) for c in (candidate, old)))
 
 
+@lru_cache(maxsize=matching.KEPT)
+def _turned(text: str) -> bool:
+    return TURNED.search(text) is not None
+
+
+@lru_cache(maxsize=matching.KEPT)
+def _position(old: Candidate) -> bool:
+    """Whether a statement is something that one can turn away from."""
+    return old.kind in POSITIONS or old.negated or HELD.search(old.text) is not None
+
+
+def _same_matter(candidate: Candidate, old: Candidate) -> bool:
+    """Whether a position was turned round by choosing another thing of its kind: no car, a Volvo; event sourcing, a monolith."""
+    if candidate.about or not _turned(candidate.text) or not _position(old):
+        return False
+    mine, theirs = kinds.kinds(candidate.terms), kinds.kinds(old.terms)
+    if mine & theirs:
+        return True
+    if GOT.search(candidate.text) and NO_THING.search(old.text):
+        return not mine or mine == theirs
+    return not mine and not theirs and bool(_choice(candidate) and _choice(old))
+
+
+def _choice(candidate: Candidate) -> bool:
+    """A choice that says nothing of what it is for: "we're committed to tabs", but not "for the office we chose tabs"."""
+    return (
+        bool(candidate.values)
+        and CHOICE.search(candidate.text) is not None
+        and len(candidate.terms) <= len(words.words(candidate.values[0])) + 1
+    )
+
+
+def _fills(about: tuple[str, ...], old: Candidate) -> bool:
+    """Whether these words are what the user has or does by an older statement."""
+    there = matching.bag((*words.words(" ".join(old.values)), *words.normal(old.attribute.partition(" ")[0])))
+    mine = old.subject == phrases.USER or old.kind in POSITIONS
+    return bool(about) and old.kind != "event" and mine and matching.all_in(about, there)
+
+
 def _reverses(candidate: Candidate, old: Candidate, link: Link) -> bool:
     """A reversal must be about the matter of the older statement, not only touch on it."""
+    if candidate.about and cues.ENDED.search(candidate.text.lower()):
+        return not old.negated and _fills(words.words(candidate.about), old)
+    if not limits.limits(candidate.text, candidate.values) <= limits.limits(old.text, old.values):
+        return False
     if AGAIN.search(candidate.text) and not (old.negated or GIVEN_UP.search(old.text)):
         return False
     if old.kind == "event" and not link.named:  # it has happened all the same, unless it is just this that is undone
@@ -267,7 +375,14 @@ def _reverses(candidate: Candidate, old: Candidate, link: Link) -> bool:
     if thing and matching.all_in(thing, matching.bag(candidate.terms)):
         return True
     matter = len(link.telling) + bool(link.kin)
+    if link.kind or (matter and _turned(candidate.text) and _position(old) and link.telling & {*_nouns(old)}):
+        return True
     return link.named or link.same or matter > 2 or (matter > 0 and matter / max(1, len(old.terms)) >= MATTER)
+
+
+def _nouns(old: Candidate) -> tuple[str, ...]:
+    """The words of what an older statement is about and of what fills its slot."""
+    return (*words.words(old.subject), *words.words(" ".join(old.values)), *words.words(old.attribute))
 
 
 def _same_slot(one: Candidate, two: Candidate) -> bool:
@@ -314,9 +429,22 @@ def _heads(values: tuple[str, ...]) -> frozenset[str]:
 def _compatible(one: Candidate, two: Candidate) -> bool:
     """May they speak of the same thing? Not if each says of its own thing what the other does not say."""
     a, b = _thing(one.subject), _thing(two.subject)
+    if (
+        one.subject
+        and two.subject
+        and not (_people(one.subject) <= {*two.subject.split()} and _people(two.subject) <= {*one.subject.split()})
+        and not _named_in(one, two)
+    ):
+        return False
     if not a or not b:
         return True
     return matching.all_in(a, matching.bag(matching.said(two.text))) or matching.all_in(b, matching.bag(matching.said(one.text)))
+
+
+def _named_in(one: Candidate, two: Candidate) -> bool:
+    """Whether both texts name the people of both subjects: my sister's wedding, my sister marries."""
+    people = {s for w in _people(one.subject) | _people(two.subject) for s in words.normal(w)}
+    return all(people <= {*matching.said(c.text)} for c in (one, two))
 
 
 @lru_cache(maxsize=matching.KEPT)
@@ -329,15 +457,31 @@ def _taken_back(candidate: Candidate, said_at: float, known: Sequence[Statement]
     if not candidate.about:
         newest = max(known, key=lambda s: s.said_at, default=None)
         return [newest] if newest is not None and 0 <= said_at - newest.said_at <= JUST_NOW else []
-    about = candidate.terms or words.words(candidate.about)
-    if not about:
-        return []
-    shares = [(sum(matching.has(w, matching.bag(matching.said(s.candidate.text))) for w in about) / len(about), s) for s in known]
+    if candidate.subject == phrases.USER:
+        known = [s for s in known if not _of_others(s.candidate)]
+    if candidate.values and (same := [s for s in _of_slot(candidate, known) if _same_values(s.candidate, candidate)]):
+        return same
+    every = [w for w in words.words(candidate.about) if w not in SOFT]
+    whole = [s for s in known if matching.all_in(every, matching.bag(matching.said(s.candidate.text)))] if every else []
+    if whole:
+        return whole
+    about = [t for t in candidate.terms if t not in SOFT]
+    shares = [(sum(matching.has(w, matching.bag(matching.said(s.candidate.text))) for w in about) / len(about), s) for s in known if about]
     whole = [s for share, s in shares if share == 1]
     if whole:
         return whole
     best = max(shares, key=lambda x: (x[0], x[1].said_at), default=None)
     return [best[1]] if best is not None and best[0] >= 0.6 and sum(share == best[0] for share, _ in shares) == 1 else []
+
+
+@lru_cache(maxsize=matching.KEPT)
+def _people(subject: str) -> frozenset[str]:
+    """The people other than the speaker whom a subject names."""
+    return frozenset([w for w in subject.split() if w in lexicon.PEOPLE])
+
+
+def _of_others(candidate: Candidate) -> bool:
+    return bool(_people(candidate.subject))
 
 
 def _explained(candidate: Candidate, known: Sequence[Statement]) -> list[Statement]:

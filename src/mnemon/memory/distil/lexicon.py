@@ -29,7 +29,8 @@ REGULAR = (
     " use visit volunteer vote wait walk want water weigh welcome work worry yield reschedule resume stall break clash swell host migrate"
     " rehearse supply house teach coach chair supervise captain head direct drive bank graze milk brew bake roast cater graduate enrol"
     " enroll subscribe commute meditate refinance sow plough lend borrow owe crash leak melt burn divorce adore object ditch slip"
-    " shift push climb swap shrink convert succeed delay reconsider shelve"
+    " shift push climb swap shrink convert succeed delay reconsider shelve adjourn defer rebook reassign redirect adjust amend reset"
+    " carry mistake swear plead retire diagnose row"
 ).split()
 
 IRREGULAR = """
@@ -250,6 +251,15 @@ MANY = frozenset(
     " goal problem issue thing point question idea trick catch reason answer truth result part rule lesson fact concern worry step task"
     " symptom feature advantage disadvantage difference trouble news way bit word one".split()
 )
+# Others of whom people tell: what is said of them is not said of the speaker.
+PEOPLE = frozenset(
+    "mother father mum mom mama dad papa parent brother sister sibling son daughter child kid baby cousin aunt uncle nephew niece"
+    " grandmother grandfather grandma grandpa granny grandson granddaughter grandparent grandchild husband wife spouse partner fiance"
+    " fiancee fiancé fiancée boyfriend girlfriend ex stepson stepdaughter stepmother stepfather stepbrother stepsister godfather godmother"
+    " mother-in-law father-in-law sister-in-law brother-in-law son-in-law daughter-in-law in-law twin friend colleague coworker co-worker"
+    " boss neighbour neighbor roommate flatmate housemate classmate teammate landlord landlady tenant lodger nanny au-pair family"
+    " guest visitor customer client".split()
+)
 # What a verb makes of who does it: "Ann leads the choir" says who its leader is.
 ROLES = {
     "lead": "lead",
@@ -266,7 +276,8 @@ ROLES = {
 # Verbs by which a thing has another value than before.
 CHANGES = frozenset(
     "move switch migrate change bump upgrade downgrade raise lower increase reduce relocate rename reschedule postpone transfer set bring"
-    " replace extend shorten double halve cut convert push shift swap slip put delay drop fall rise climb jump grow shrink promote".split()
+    " replace extend shorten double halve cut convert push shift swap slip put delay drop fall rise climb jump grow shrink promote"
+    " adjourn defer rebook reassign redirect adjust amend reset reach".split()
 )
 # Verbs that tell of something done or decided, worth keeping with no name or number beside them.
 DEEDS = frozenset(

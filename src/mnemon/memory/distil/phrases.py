@@ -26,6 +26,8 @@ NUMBER = re.compile(
     r"(?:(?:number|no\.?|nr\.?|level|about|around|roughly|almost|over)\s+)?(?:[$€£]\s?)?\d[\d.,]*\b|(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|half|a\s(?:third|quarter))\b"
 )
 NO_VALUE = lexicon.PRONOUNS | {"here", "there", "me", "us", "him", "her", "them", "so", "back"}
+QUOTES = frozenset('"“„«')
+QUOTED = re.compile(r"[^\"“”„«»\n]{1,120}(?=[\"”“»])")
 CODE = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])\S+$")
 
 
@@ -91,6 +93,14 @@ def phrase(found: Sequence[Word]) -> Phrase:
     )
 
 
+def own(text: str) -> bool:
+    """Whether a few words name something of the speaker's, and not of somebody that they know."""
+    found = text.lower().split()
+    return (
+        bool(found) and found[0] in ("my", "our", "i", "we", "i'm", "we're") and not any(singular(w) in lexicon.PEOPLE for w in found[1:])
+    )
+
+
 def _cut(found: Sequence[Word]) -> tuple[list[Word], list[Word]]:
     """The phrase itself and what is hung on it with a preposition; an apposition between commas is neither."""
     core: list[Word] = []
@@ -139,6 +149,8 @@ def shape(value: str) -> Shape:
 
 def values(text: str, found: Sequence[Word]) -> tuple[str, ...]:
     """The things named right here, as written: up to where the next thing begins; several if "and" joins them."""
+    if found and found[0].sign in QUOTES and (quoted := QUOTED.match(text, found[0].start)):
+        return (quoted.group(),)
     got: list[list[Word]] = [[]]
     for i, word in enumerate(found):
         current = got[-1]

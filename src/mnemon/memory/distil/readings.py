@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mnemon.memory import words
-from mnemon.memory.distil import causes, clauses, cues, frames, lexicon, phrases, refusals, slots
+from mnemon.memory.distil import causes, clauses, cues, frames, lexicon, phrases, refusals, retractions, slots
 from mnemon.memory.distil.clauses import Clause, Word
 
 MOST_TERMS = 40
@@ -18,8 +18,8 @@ LEAD_IN = re.compile(
     r"|decision(?:\s+from\s+[\w'’\s]{1,30})?|we\s+talked\s+it\s+over|keep\s+in\s+mind(?:\s+for\s+\w+)?|remember|so\s+much\s+for\s+[\w\s]{1,30}"
     r"|typo|(?:sorry,\s+)?wrong\s+\w+|sorry|wait|no|yes|well|okay|ok|so|oh|also|and|but|btw|by\s+the\s+way|actually|anyway|unrelated(?:\s+to\s+[\w\s]{1,20})?"
     r"|then|later|next|as\s+(?:i|we)\s+(?:said|mentioned)(?:\s+\w+)?|as\s+you\s+know|in\s+short|in\s+the\s+end|after\s+the\s+\w+|these\s+days|nowadays|now"
-    r"|from\s+(?:now|today)(?:\s+on)?|as\s+of\s+(?:today|now)|until\s+now|i\s+(?:misread|misspoke|miscounted|mixed|got|confused|was\s+wrong|misheard|mistyped)\b[^,:;]{0,40}"
-    r"|(?:it\s+)?turned\s+out(?:\s+that)?)\s*(?:[,:;–—-]|\.\s|(?<=days)|(?<=today)|(?<=now)|(?<=\son)|(?<=out)|(?<=that)|(?<=way)|(?<=fyi))\s*))+",
+    r"|from\s+(?:now|today)(?:\s+on)?|as\s+of\s+(?:today|now)|until\s+now|what\s+i\s+meant\s+(?:is|was)|i\s+meant\s+to\s+say(?:\s+that)?|i\s+(?:was\s+mistaken|misread|misspoke|miscounted|mixed|got|confused|was\s+wrong|misheard|mistyped)\b[^,:;]{0,40}"
+    r"|(?:it\s+)?turned\s+out(?:\s+that)?)\s*(?:[,:;–—-]|\.\s|(?<=days)|(?<=today)|(?<=now)|(?<=\son)|(?<=out)|(?<=that)|(?<=way)|(?<=fyi)|(?<=to\ssay)|(?<=meant\swas)|(?<=meant\sis))\s*))+",
 )
 TIME_LEAD = re.compile(
     r"(?:(?:on|in|since|until|by|from|at|during|after|before)\s+[^,]{2,30},\s+|(?:yesterday|today|tonight|tomorrow|(?:last|next|this|every|each)\s+\w+"
@@ -65,9 +65,12 @@ def read(text: str) -> Reading:
         low = text
     lead = LEAD_IN.match(low)
     at = lead.end() if lead and lead.end() < len(text) else 0
+    cue = cues.cue_of(text, low, lows) if lows & retractions.HINTS else None
+    if cue is not None and cue.cue == "retraction":  # also as a question: could you forget my address?
+        return Reading(text=text, low=low, words=found, lows=lows, cue=cue)
     if refused := refusals.rule_for(low, low[at:], lows):
         return Reading(text=text, low=low, words=found, lows=lows, refused=refused)
-    cue = cues.cue_of(text, low, lows)
+    cue = cue or cues.cue_of(text, low, lows)
     cause = causes.cause_of(text[at:], low[at:], lows)
     if cause and cause.late and cue.cue != "correction":
         cue = cues.NOTHING

@@ -30,10 +30,18 @@ SPOKE = re.compile(
     r"(?!(?:i|we)\b)[^,:;.]{2,60}\b(?:said|says|told\s+(?:me|us)|wrote|writes|claims|claimed|believes|reckons|thinks|insists|suggested|suggests|announced|mentioned)\b\s*(?:(?:[:,]|that\b)\s*\S|(?:he|she|they|it|the|his|her|you|there)\b)"
 )
 HEARSAY = re.compile(
-    r"(?:according\s+to|rumou?r\s+has\s+it|apparently|supposedly|allegedly|(?:i|we)\s+(?:heard|read|was\s+told|were\s+told)\b|(?:people|they|some)\s+say\b|word\s+is)\b"
+    r"(?:(?:most|many|some)\s+)?\w+s\s+(?:recommend|advise|believe|reckon|warn|agree)\b|(?:according\s+to|rumou?r\s+has\s+it|apparently|supposedly|allegedly|(?:i|we)\s+(?:heard|read|was\s+told|were\s+told)\b|(?:people|they|some)\s+say\b|word\s+is)\b"
 )
 NO_SAY = re.compile(r"(?:as\s+)?(?:i|we)(?:['’]ve)?\s+(?:already\s+)?(?:said|told|mentioned|wrote)\b")
 LONG_QUOTE = re.compile(r"[\"“„«](?:[^\"”“»\s]+\s+){4,}[^\"”“»]*[\"”“»]")
+VOICED = re.compile(  # somebody speaks between the marks, if it is not a title
+    r"(?<!\bis\s)(?<!called\s)(?<!named\s)(?<!titled\s)[\"“„«][^\"”“»]*\b(?:i['’]m|(?:i|we)\s+[a-z]+|(?:my|our)\s+[\w\s-]{2,30}?\s(?:is|are|was|were))\b[^\"”“»]*[\"”“»]"
+)
+FICTION = re.compile(
+    r"(?:[^,]{0,20}\s)?in\s+(?:the|this|that|a)\s+(?:\w+\s+)?(?:game|novel|film|movie|book|story|series|play|dream|episode|scene|comic|musical|opera|sitcom)"
+    r"(?=,|\s+(?:i|i['’]m|the|he|she|they|there|we|my|a|an|it|that|which|by|about)\b)"
+)
+FICTIONS = frozenset("game novel film movie book story series play dream episode scene comic musical opera sitcom".split())
 SHELL = re.compile(r"^[\"“„«].*[\"”“»][.!,]?$", re.DOTALL)
 
 GREETING = re.compile(
@@ -47,7 +55,7 @@ GREETING = re.compile(
     r"(?![\w'’-])",
 )
 PASSING = re.compile(
-    r"(?:it['’]?s|it\s+(?:is|was)|the\s+(?:weather|traffic|sun|rain|wifi|internet|coffee|news)|i\s+(?:need|could\s+use)\s+(?:a|some|more|to)|i['’]m\s+(?:back|here|off|tired|hungry|bored|fine|good|ok(?:ay)?|done|ready|confused|stuck|lost|sorry|glad|happy|afraid|sure|not\s+sure|so\s+\w+|just|still\s+here)|"
+    r"(?:it['’]?s|it\s+(?:is|was)|the\s+(?:weather|traffic|sun|rain|wifi|internet|coffee|news)|i\s+(?:need|could\s+use)\s+(?:a|some|more|to)|i['’]m\s+(?:back|here|off|tired|hungry|bored|fine|good|ok(?:ay)?|done(?!\s+with)|ready|confused|stuck|lost|sorry|glad|happy|afraid|sure|not\s+sure|so\s+\w+|just|still\s+here)|"
     r"i\s+(?:think|guess|know|see|agree|understand|didn['’]t\s+know|don['’]t\s+(?:know|think|get|understand)|feel|hope|wish|like\s+(?:that|it|this)|love\s+(?:that|it|this)|found\s+it|got\s+it)|"
     r"(?:we|i)\s+(?:talk|spoke|chat)|there\s+(?:is|was)\s+(?:a\s+)?(?:lot|something)|rain\w*\b|snow\w*\b)",
 )
@@ -62,7 +70,8 @@ WISHING = frozenset("love like wish hope dream want someday day".split())
 SPEAKING = frozenset(
     "said says say told tells wrote writes asked asks replied answered quote quoted claim claims claimed reads according states"
     " stated posted tweeted goes texted mailed emailed commented"
-    " mentioned quoting believes reckons thinks insists suggested suggests announced rumor rumour apparently supposedly allegedly"
+    " mentioned quoting recommend advise believe reckon warn agree believes reckons thinks insists suggested suggests announced"
+    " rumor rumour apparently supposedly allegedly"
     " heard read word".split()
 )
 QUOTES = frozenset('"“„«')
@@ -89,6 +98,8 @@ def rule_for(low: str, body: str, lows: frozenset[str]) -> str:
         return "question"
     if quoted := _quotes(body, lows):
         return quoted
+    if lows & FICTIONS and FICTION.match(body):
+        return "fiction"
     if lows & SUPPOSING and (HYPOTHETICAL.search(body) or CONDITIONAL.search(body)):
         return "hypothetical"
     return "wish" if lows & WISHING and WISH.search(body) else ""
@@ -100,7 +111,7 @@ def _quotes(text: str, lows: frozenset[str]) -> str:
     speaking = bool(lows & SPEAKING)
     if not (marked or speaking) or NO_SAY.match(text):
         return ""
-    if marked and ((speaking and SPEECH.search(text)) or SHELL.match(text) or LONG_QUOTE.search(text)):
+    if marked and ((speaking and SPEECH.search(text)) or SHELL.match(text) or LONG_QUOTE.search(text) or VOICED.search(text)):
         return "quotation"
     if not speaking:
         return ""

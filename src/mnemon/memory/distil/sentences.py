@@ -10,6 +10,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from mnemon.memory.distil import borrowed
+
 LONGEST = 1000  # characters; what is longer is no sentence
 LONG_PASTE = 1500
 PERSONAL_EVERY = 400  # a text of one's own says "I" or "we" at least this often
@@ -62,7 +64,8 @@ def pieces(text: str) -> Iterator[Piece]:
     pasted = not own_words(text)
     run: list[tuple[int, int]] = []
     aside: Piece | None = None
-    for start, end, kind in lines(text):
+    others = borrowed.stretches(text)
+    for start, end, kind in borrowed.set_aside(lines(text), others) if others else lines(text):
         rule = kind
         if not kind and pasted and (aside is None or aside.rule != "log"):  # words among log lines are somebody's
             rule = "pasted"

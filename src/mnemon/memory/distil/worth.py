@@ -5,21 +5,24 @@ from __future__ import annotations
 import re
 
 from mnemon.memory import words
-from mnemon.memory.distil import lexicon, phrases, refusals
+from mnemon.memory.distil import lexicon, phrases, refusals, slots
 from mnemon.memory.distil.clauses import Clause
 from mnemon.memory.distil.readings import Reading
 from mnemon.memory.statements import Kind
 
 STANDING = re.compile(
-    r"\b(?:always|never|every|each|from\s+now\s+on|from\s+today|in\s+(?:the\s+)?future|only|any\s?more|whenever|by\s+default|at\s+all\s+times)\b"
+    r"\b(?:always|never|ever|every|each|from\s+now\s+on|from\s+today|in\s+(?:the\s+)?future|only|any\s?more|whenever|by\s+default|at\s+all\s+times)\b"
+)
+FOR_GOOD = re.compile(  # makes an order to the assistant a standing one; "only" and "every" may stand in the task itself
+    r"\b(?:always|never|ever|from\s+now\s+on|from\s+today|in\s+(?:the\s+)?future|any\s?more|whenever|by\s+default|at\s+all\s+times|(?:every|each)\s+time)\b"
 )
 COMMITTED = re.compile(
-    r"\b(?:decided?|agreed|chose|chosen|settled|committed|opted|resolved|signed|approved|(?:we|i)(?:['’]ll|\s+will)\s+never|(?:gone|went|going)\s+with|stay(?:s|ing)?\s+(?:on|as|with|put)"
+    r"\b(?:decided?|agreed|chose|chosen|settled|committed|opted|resolved|signed|approved|(?:we|i)(?:['’](?:ll|d|m|re)|\s+(?:will|would|am|are))\s+never|(?:done|through)\s+with\s+(?!(?:the|my|our|this|that|these|it|all|you)\b)|(?:gone|went|going)\s+with|stay(?:s|ing)?\s+(?:on|as|with|put)"
     r"|stick(?:ing)?\s+with|no\s+discussion|decision)\b|\bstays[.!]?$",
 )
 COMMITTING = frozenset(
     "decide decided agreed chose chosen settled committed opted resolved signed approved never gone went going stay stays"
-    " staying stick sticking discussion decision".split()
+    " staying stick sticking discussion decision done through".split()
 )
 PLANNED = re.compile(r"\b(?:will|going\s+to|plan(?:s|ning)?\s+to|booked|about\s+to|scheduled)\b|['’]ll\b")
 TASTE = re.compile(r"\b(?:favou?rite|rather\s+\w+\s+[\w\s]{1,30}than|can(?:['’]t|not)\s+stand|prefer|not\s+for\s+(?:me|us))\b")
@@ -35,6 +38,12 @@ LASTING = frozenset(
 )
 ADVICE = re.compile(r"\byou\s+(?:should|could|can|might|may|need|must|have\s+to|ought)\b")
 VOCATIVE = re.compile(r"(?:^|,)\s*(?:[a-z]+\s+)?[A-Z][a-z]+\s*[!.]*$|^(?:\w+,?\s+){1,2}[A-Z][a-z]+\s*[,!]")
+AT_ONCE = frozenset(
+    "check test read send run have eat drink sleep write open close use put show start stop restart use bring call copy paste click push"
+    " walk sit stand wait rest grab fetch pick give keep close do be".split()
+)
+SEASONS = frozenset("winter summer spring autumn year years month weekend holidays christmas easter".split())
+SOON = frozenset("now later soon tonight today tomorrow quickly first just minute second moment while then".split())
 TRAVELS = frozenset("go fly move travel visit take spend leave".split())
 CHATTY = frozenset(
     "think guess know see need hope wonder mean feel understand agree try look talk ask say tell wait bet suppose notice"
@@ -110,11 +119,13 @@ def keeping(reading: Reading) -> bool:
         )
     if slot is not None and slot.subject and any(phrases.shape(v) != "words" for v in slot.values):
         return True
-    if reading.cause is not None and len(content) > 2:
+    if reading.cause is not None and (len(content) > 2 or reading.cause.late):
+        return True
+    if reading.cue.cue == "correction" and reading.cue.about:  # "it's Ada, not Ida"
         return True
     greeting = bool(refusals.GREETING.match(text))
     if clause is None:
-        return anchored(reading) and len(content) > 1 and not greeting and (":" in text or _digits(text))
+        return anchored(reading) and len(content) > 1 and not greeting and (":" in text or _digits(text) or text.startswith("no "))
     passing = bool(refusals.PASSING.match(text)) and not _digits(text)
     if passing:
         return False
@@ -122,7 +133,7 @@ def keeping(reading: Reading) -> bool:
         return True
     if greeting and len(content) < 3:
         return False
-    if kind in ("decision", "plan", "preference") and (len(content) > 1 or kind == "preference"):
+    if kind in ("decision", "plan", "preference") and (len(content) > 1 or kind != "plan" or clause.negated):
         return _meant(reading, kind)
     return _told(reading, content) or anchored(reading)
 
@@ -141,8 +152,23 @@ def _meant(reading: Reading, kind: Kind) -> bool:
     own = clause is not None and bool(clause.subject) and phrases.phrase(clause.subject).whole == phrases.USER
     wanted = clause is not None and clause.verb == "want" and bool(clause.rest) and clause.rest[0].low in ("to", "you")
     if wanted or (kind == "plan" and own):
-        return anchored(reading) or (clause is not None and clause.negated)
+        return anchored(reading) or (clause is not None and (clause.negated or (not wanted and _intended(reading, clause))))
     return True
+
+
+def _intended(reading: Reading, clause: Clause) -> bool:
+    """Something of weight that one means to do: not what is done at once, and not what is only called "it"."""
+    thing = next((w for w in slots.after_adverbs(clause.rest) if w.low not in lexicon.PREPOSITIONS), None)
+    if clause.verb in TRAVELS and reading.lows & SEASONS:
+        return True
+    return (
+        clause.verb not in CHATTY | AT_ONCE
+        and not reading.lows & SOON
+        and thing is not None
+        and thing.low in lexicon.DETERMINERS
+        and thing.low not in ("this", "that", "these", "those", "all", "some", "any")
+        and not TALK.issuperset(words.words(" ".join(w.low for w in clause.rest[:4])))
+    )
 
 
 def _task(reading: Reading) -> bool:
@@ -151,7 +177,7 @@ def _task(reading: Reading) -> bool:
     found = reading.words
     while i < len(found) and found[i].low in ("please", "pls", "kindly", "just", "now", "then"):
         i += 1
-    return i < len(found) and found[i].low in lexicon.TASKS and not STANDING.search(reading.low)
+    return i < len(found) and found[i].low in lexicon.TASKS and not FOR_GOOD.search(reading.low)
 
 
 def _digits(text: str) -> bool:

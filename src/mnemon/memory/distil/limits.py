@@ -1,0 +1,32 @@
+"""To what a statement is limited: on weekends, in winter, after three. What holds only then contradicts nothing that holds in general."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from mnemon.memory import words
+
+DAYS = (
+    r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|week-?ends?|weekdays?|holidays?|birthdays"
+    r"|evenings|mornings|nights|afternoons|some\s+days|days\s+off|tour)"
+)
+SEASONS = r"(?:spring|summers?|autumn|fall|winters?|mornings?|evenings?|afternoons?|off-season|season)"
+LIMIT = re.compile(
+    rf"\bon\s+(?:\w+\s+)?{DAYS}\b|\b(?:at|over)\s+(?:the\s+)?(?:week-?ends?|night|lunch|noon|work|school|home|christmas|easter|times)\b"
+    rf"|\b(?:in|over)\s+(?:the\s+)?{SEASONS}\b|\bduring\s+(?:the\s+|my\s+|our\s+)?\w+|\b(?:after|before)\s+(?:\d[\d:.]*(?:\s*[ap]m)?|noon|midnight|lunch|dinner|breakfast|work|school|training|bed)\b"
+    r"|\b(?:when(?:ever)?|while|unless|except|if)\s+(?:i|we|i['’]m|we['’]re|it|it['’]s|there|the|my|our|on|at|for|in|travell?ing|driving)\b[^,;.]*"
+    r"|\b(?:sometimes|occasionally|rarely|now\s+and\s+then|from\s+time\s+to\s+time|abroad|for\s+(?:breakfast|lunch|dinner|now|fun|work|guests|christmas))\b"
+    r"|\b(?:within|outside|inside)\s+\w+|\bbetween\s+\w+\s+and\s+\w+"
+)
+KEPT = 4096
+
+
+@lru_cache(maxsize=KEPT)
+def limits(text: str, values: tuple[str, ...]) -> frozenset[tuple[str, ...]]:
+    """What a statement is limited to, in normal form; what fills its slot is no limit: training is on Mondays."""
+    low = text.lower()
+    found = {
+        words.words(m.group()) for m in LIMIT.finditer(low) if not any(v.lower() in m.group() or m.group() in v.lower() for v in values)
+    }
+    return frozenset(found - {()})
