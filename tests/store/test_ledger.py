@@ -10,6 +10,7 @@ from mnemon.core.records import Message
 from mnemon.memory.builtin import Builtin
 from mnemon.memory.fulltext import FullText
 from mnemon.store.memories import Filter, Memories
+from mnemon.store.removals import Removals
 from tests.store.ledgers import DAY, Mind, memory
 from tests.store.steps import Store, Talk
 from tests.tongue import TONGUE
@@ -52,6 +53,22 @@ async def test_a_later_sentence_sees_the_earlier(mind: Mind) -> None:
     told = await mind.say("colour is red. colour is red. colour is blue")
     assert [len(told[name]) for name in ("added", "merged", "superseded")] == [2, 1, 1]
     assert await mind.states() == {"colour is red": "superseded", "colour is blue": "active"}
+
+
+async def test_what_others_closed_is_not_compared(mind: Mind) -> None:
+    """What another server closed or deleted since the last turn is not taken for open."""
+    await mind.say("colour is red", "colour is red")
+
+    def work(talk: Talk) -> None:
+        memories = Memories(talk.tx, talk.tenant, talk.lineage("s").scope)
+        memories.close(memories.page(Filter(), limit=1)[0].id, by=None, rule="elsewhere", at=2 * DAY)
+
+    await mind.store.write(work)
+    told = await mind.say("colour is red")
+    assert (len(told["added"]), told["merged"], told["superseded"]) == (1, [], [])
+    await mind.store.write(lambda talk: Removals(talk.tx, talk.tenant, talk.lineage("s").scope).clear())
+    told = await mind.say("colour is red")
+    assert (len(told["added"]), told["merged"]) == (1, [])
 
 
 async def test_times_of_a_closing(mind: Mind) -> None:

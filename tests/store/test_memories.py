@@ -237,8 +237,11 @@ async def test_what_a_new_statement_may_be_about(store: Store, mem: str) -> None
         for n in range(3):
             here.say(memory(f"{mem}-{n}", at=2.0 + n))
 
+        names = {m.number: m.id.removeprefix(f"{mem}-") for m in everything(here.memories)}
+
         def near(slots: Sequence[str] = (), terms: Sequence[str] = (), **more: int) -> set[tuple[str, str]]:
-            return {(why, i.removeprefix(f"{mem}-")) for why, i in here.memories.near(slots=slots, terms=terms, **more)}
+            found = here.memories.near(slots=slots, terms=terms, **more)
+            return {(why, names[number]) for why, numbers in found.items() for number in numbers}
 
         assert near(slots=["we/host"]) == {("we/host", "slot")}
         assert near(terms=["redis", "cache"]) == {("redis", "two"), ("cache", "two"), ("cache", "one")}
@@ -258,8 +261,28 @@ async def test_a_word_of_every_memory_tells_nothing(store: Store, mem: str) -> N
     def work(talk: Talk) -> None:
         memories = Ledger(talk, "s").memories
         memories.add([memory(f"{mem}-{n}", terms=("use", f"rare{n}")) for n in range(100)])
-        assert memories.near(slots=[], terms=["use", "rare7"]) == [("rare7", f"{mem}-7")]
+        assert memories.near(slots=[], terms=["use", "rare7"]) == {"rare7": [memories.get(f"{mem}-7").number]}
         assert [m.id for m in memories.sharing(["use", "rare7"], limit=9)] == [f"{mem}-7"]
+
+    await store.write(work)
+
+
+async def test_no_word_finds_what_was_deleted(store: Store, mem: str) -> None:
+    """The words of a deleted memory go with it, whether it, its scope's memories or the scope itself is deleted; those of others stay."""
+    await started(store, "s", "k")
+    await started(store, "alone")
+
+    def work(talk: Talk) -> None:
+        ledger, alone = Ledger(talk, "s"), Ledger(talk, "alone")
+        ledger.say(memory(f"{mem}-1", terms=("redis", "cache")), memory(f"{mem}-2", terms=("cache",)))
+        ledger.removals.drop([f"{mem}-1"])
+        assert ledger.memories.near(slots=[], terms=["redis", "cache"]).keys() == {"cache"}
+        ledger.removals.clear()
+        assert ledger.memories.near(slots=[], terms=["redis", "cache"]) == {}
+        alone.memories.add([memory(f"{mem}-3", terms=("redis",))])
+        talk.tx.run("lineages_drop", tenant=talk.tenant, lineage=alone.lineage)
+        talk.tx.run("scopes_drop", tenant=talk.tenant, scope=alone.memories.key["scope"])
+        assert alone.memories.near(slots=[], terms=["redis"]) == {}
 
     await store.write(work)
 

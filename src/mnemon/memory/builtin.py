@@ -58,6 +58,7 @@ class Builtin:
         self.passages = passages
         self.language = language
         self.timezone = timezone
+        self.statements = ledger.Statements()
 
     async def recall(self, query: Query) -> list[Recalled]:
         found = await self.passages.recall(query)
@@ -95,7 +96,7 @@ class Builtin:
             version=self.language.version,
             said=said,
         )
-        return Taken(mark=mark, diff=ledger.learn(tx, turn, self.language.judge))
+        return Taken(mark=mark, diff=ledger.learn(tx, turn, self.language.judge, self.statements))
 
     def reword(self, tx: Tx, learned: Learned) -> None:
         messages = [message for _, message in learned.plans]

@@ -7,9 +7,8 @@ transaction of the turn, so that two turns of one scope cannot both take the sam
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import chain
 from typing import Protocol
 
@@ -68,14 +67,14 @@ class Changes:
     account: Json = field(default_factory=lambda: {name: [] for name in ("added", "merged", "superseded", "retracted", "refused")})
 
 
-def learn(tx: Tx, turn: Turn, judge: Judge) -> Json:
+def learn(tx: Tx, turn: Turn, judge: Judge, statements: Statements) -> Json:
     """Write what a turn says; the account for its receipt. A turn that says nothing costs no statement."""
     changes = Changes()
     refused = [(s.position, r) for s in turn.said for r in s.distilled.refusals]
     candidates = [(s, c) for s in turn.said for c in s.distilled.candidates]
     if candidates:
         memories = Memories(tx, turn.tenant, turn.scope)
-        near, known = related(memories, turn, [c for _, c in candidates])
+        near, known = related(memories, turn, [c for _, c in candidates], statements)
         for (said, candidate), about in zip(candidates, near, strict=True):
             weighed = [known[name] for name in (*about, *(m.id for m in changes.added)) if name in known]
             verdict = judge(candidate, said_at=turn.at, origin=said.origin, known=weighed)
@@ -89,7 +88,29 @@ def learn(tx: Tx, turn: Turn, judge: Judge) -> Json:
     return account
 
 
-def related(memories: Memories, turn: Turn, candidates: Sequence[Candidate]) -> tuple[list[list[str]], dict[str, Statement]]:
+class Statements:
+    """The statements that were compared of late: what a memory says never changes, only whether it holds.
+
+    A number is given once, and an id is random or, of what was imported, says from where: together they name one statement for ever.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, int], Statement] = {}
+
+    def of(self, memories: Memories, standing: Mapping[int, str]) -> dict[int, Statement]:
+        """These memories as judging knows them, by number, oldest first; those that were not looked at lately are read."""
+        kept = self._kept
+        if missing := [name for number, name in standing.items() if (name, number) not in kept]:
+            if len(kept) + len(missing) > STATEMENTS_KEPT:
+                kept = self._kept = {(name, number): kept[name, number] for number, name in standing.items() if (name, number) in kept}
+            kept.update({(row.id, row.number): statement(row) for row in memories.open(missing)})
+        found = {number: kept[name, number] for number, name in standing.items() if (name, number) in kept}
+        return {number: found[number] for number in sorted(found, key=lambda number: (found[number].said_at, number))}
+
+
+def related(
+    memories: Memories, turn: Turn, candidates: Sequence[Candidate], statements: Statements
+) -> tuple[list[list[str]], dict[str, Statement]]:
     """The open statements that each candidate may be about, oldest first, and all of them by name.
 
     Those of the slot it fills and those with the most words of its own; if it speaks of what was said, also what was said just before.
@@ -98,20 +119,25 @@ def related(memories: Memories, turn: Turn, candidates: Sequence[Candidate]) -> 
     terms = dict.fromkeys(term for c in candidates for term in c.terms)
     # A change may be told in words of its own: services that were merged are the microservices of before.
     newest = MOST_NEWEST if any(c.cue in CHANGES for c in candidates) else 0
-    found: dict[str, list[str]] = {}
-    for why, name in memories.near(slots=[s for s in slots if s], terms=terms, lineage=turn.lineage, recent=RECENT, newest=newest):
-        found.setdefault(why, []).append(name)
+    found = memories.near(slots=[s for s in slots if s], terms=terms, lineage=turn.lineage, recent=RECENT, newest=newest)
     chosen = []
     for candidate in candidates:
         shared = Counter(chain.from_iterable([found[term] for term in candidate.terms if term in found]))
         whys = [slot_of(candidate.subject, candidate.attribute)]
         whys += [JUST_SAID] if candidate.cue != "none" or candidate.effect else []
         whys += [NEWEST] if candidate.cue in CHANGES else []
-        chosen.append(
-            {*(name for why in whys for name in found.get(why, ())), *sorted(shared, key=shared.__getitem__, reverse=True)[:SHARING]}
-        )
-    known = {row.id: statement(row) for row in (memories.open(set().union(*chosen)) if any(chosen) else ())}
-    return [[name for name in known if name in about] for about in chosen], known
+        chosen.append({*most_often(shared, SHARING), *chain.from_iterable([found[why] for why in whys if why in found])})
+    known = statements.of(memories, memories.standing(set().union(*chosen))) if any(chosen) else {}
+    return [[statement.id for number, statement in known.items() if number in about] for about in chosen], {s.id: s for s in known.values()}
+
+
+def most_often(shared: Mapping[int, int], most: int) -> list[int]:
+    """Those that were counted most often, of equals those that came first."""
+    if len(shared) <= most:
+        return list(shared)
+    least = sorted(shared.values())[-most]
+    above = [number for number, n in shared.items() if n > least]
+    return above + [number for number, n in shared.items() if n == least][: most - len(above)]
 
 
 def apply(changes: Changes, known: dict[str, Statement], *, turn: Turn, said: Said, candidate: Candidate, verdict: Verdict) -> None:
@@ -193,9 +219,8 @@ def holds_from(candidate: Candidate, *, at: float, after: Sequence[float] = ()) 
     return start if all(start > said for said in after) else at
 
 
-@lru_cache(maxsize=STATEMENTS_KEPT)
 def statement(row: Open) -> Statement:
-    """A row of the ledger as judging knows it. The same rows are looked at turn after turn, and judging keeps what it knows of them."""
+    """A row of the ledger as judging knows it."""
     details = DETAILS.decode(row.details)
     candidate = Candidate(
         text=row.text,

@@ -40,7 +40,7 @@ class Notes:
     def add(self, note: Note, *, at: float) -> tuple[str, bool]:
         """Remember; the memory, and whether it is new: what is known already is not written twice. It closes what it takes the place of."""
         candidate = self._candidate(note, at)
-        _, known = ledger.related(self.memories, replace(self.turn, at=at), [candidate])
+        _, known = ledger.related(self.memories, replace(self.turn, at=at), [candidate], ledger.Statements())
         verdict = self.language.judge(candidate, said_at=at, origin="user", known=tuple(known.values()))
         same = verdict.into if verdict.outcome == "merged" else next((s.id for s in known.values() if s.candidate.text == note.text), None)
         if same in known:

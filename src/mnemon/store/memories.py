@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter, itemgetter
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -24,6 +23,9 @@ BY_HAND = 0
 """The version of the distiller for what no distiller made: it stays though no message speaks for it."""
 EVER = 1e18
 JUST_SAID, NEWEST = "<", "*"
+COMMON = 100
+"""Memories that share a term before it tells nothing."""
+NUL = "\x00"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,9 +200,10 @@ class Memories:
         base = self.reserve(len(memories))
         self.tx.many("memories_add", [{**self.key, **columns(m), "number": number} for number, m in enumerate(memories, base + 1)])
         terms = [
-            {**self.key, "term": clean(term), "memory": m.id, "number": number, "closed": m.state != "active"}
+            {**self.key, "term": term, "number": number, "closed": m.state != "active"}
             for number, m in enumerate(memories, base + 1)
             for term in dict.fromkeys(m.details.terms)
+            if NUL not in term
         ]
         if terms:
             self.tx.many("memory_terms_add", terms)
@@ -234,14 +237,14 @@ class Memories:
         ended = at if until is None else until
         was_open = self.tx.run("memories_close", **self.key, id=memory, state=state, closed_by=by, rule=rule, at=at, until=ended)
         if was_open:
-            self.tx.run("memory_terms_close", tenant=self.tenant, memory=memory, closed=True)
+            self.tx.run("memory_terms_close", **self.key, memory=memory, closed=True)
         return was_open
 
     def reopen(self, memory: str) -> bool:
         """Take a closing back; whether there was one."""
         if not self.tx.run("memories_reopen", **self.key, id=memory):
             return False
-        self.tx.run("memory_terms_close", tenant=self.tenant, memory=memory, closed=False)
+        self.tx.run("memory_terms_close", **self.key, memory=memory, closed=False)
         self.tx.run("links_drop_closing", tenant=self.tenant, id=memory)
         return True
 
@@ -345,22 +348,28 @@ class Memories:
 
     def near(
         self, *, slots: Iterable[str], terms: Iterable[str], lineage: int = 0, recent: int = 0, newest: int = 0
-    ) -> list[tuple[str, str]]:
-        """What a new statement may be about, as (why, memory), newest first: of which slot or with which telling term.
+    ) -> dict[str, list[int]]:
+        """The numbers of what a new statement may be about, by why, newest first: of which slot or with which telling term.
 
         With `JUST_SAID` the `recent` last ones of its conversation, with `NEWEST` the `newest` of the scope and of the decisions in it.
-        Those found by term or conversation may be closed.
+        Those found by term or conversation may be closed. A term that stands in very many memories tells nothing, and is left out.
         """
-        lists = {"slots": as_json(slots), "terms": as_json(clean(t) for t in terms)}
-        rows = self.tx.plain("memories_near", **self.key, **lists, lineage=lineage, recent=recent, newest=newest)
-        rows.sort(key=itemgetter(2), reverse=True)
-        return [(why, name) for why, name, _ in rows]
+        lists = {"slots": as_json(slots), "terms": as_json(t for t in terms if NUL not in t)}
+        found: dict[str, list[int]] = {}
+        for why, numbers in self.tx.plain(
+            "memories_near", **self.key, **lists, lineage=lineage, recent=recent, newest=newest, common=COMMON
+        ):
+            if numbers and (listed := NUMBERS.decode(numbers)):
+                found[why] = found[why] + listed if why in found else listed
+        return found
+
+    def standing(self, numbers: Iterable[int]) -> dict[int, str]:
+        """Those of the memories with these numbers that hold now: their ids by number."""
+        return dict(self.tx.plain("memories_standing", **self.key, numbers=as_json(numbers)))
 
     def open(self, memories: Iterable[str]) -> list[Open]:
-        """Those of the memories with these ids that hold now, in the order of recording."""
-        rows = [Open._make(row) for row in self.tx.plain("memories_open", **self.key, ids=as_json(memories))]
-        rows.sort(key=attrgetter("recorded_at", "number"))
-        return rows
+        """Those of the memories with these ids that hold now."""
+        return [Open._make(row) for row in self.tx.plain("memories_open", **self.key, ids=as_json(memories))]
 
     def _found(self, statement: str, **params: Any) -> list[Remembered]:
         return [remembered(row) for row in self.tx.all(statement, **self.key, **params)]
@@ -373,18 +382,30 @@ def slot_of(subject: str, attribute: str) -> str:
 
 def columns(memory: Remembered) -> dict[str, Any]:
     start, end, grain = memory.happened or (None, None, None)
-    same = ("id", "kind", "origin", "rule", "version", "single", "negated", "pinned", "state")
-    times = ("valid_from", "valid_to", "recorded_at", "closed_at", "closed_by", "closed_rule")
     return {
-        **{name: getattr(memory, name) for name in (*same, *times)},
+        "id": memory.id,
         "text": clean(memory.text),
+        "kind": memory.kind,
+        "slot": clean(memory.slot),
         "subject": clean(memory.subject),
         "attribute": clean(memory.attribute),
-        "slot": clean(memory.slot),
+        "single": memory.single,
+        "negated": memory.negated,
         "details": as_json(memory.details),
+        "origin": memory.origin,
+        "rule": memory.rule,
+        "version": memory.version,
+        "valid_from": memory.valid_from,
+        "valid_to": memory.valid_to,
+        "recorded_at": memory.recorded_at,
+        "closed_at": memory.closed_at,
+        "closed_by": memory.closed_by,
+        "closed_rule": memory.closed_rule,
         "happened_start": start,
         "happened_end": end,
         "grain": grain,
+        "pinned": memory.pinned,
+        "state": memory.state,
     }
 
 
@@ -415,7 +436,7 @@ def linked(row: Row) -> Link:
 
 def clean(text: str) -> str:
     """PostgreSQL keeps no NUL in a text."""
-    return text.replace("\x00", " ")
+    return text.replace(NUL, " ")
 
 
 def pattern(text: str) -> str:
@@ -426,6 +447,7 @@ def pattern(text: str) -> str:
 
 
 DETAILS = msgspec.json.Decoder(Details)
+NUMBERS = msgspec.json.Decoder(list[int])
 
 
 def as_json(value: Any) -> str:

@@ -103,9 +103,9 @@ def _may(origin: Origin, said_at: float, statement: Statement) -> bool:
 
 
 def _alike_at_sight(candidate: Candidate, known: Sequence[Statement]) -> list[Statement]:
-    """Those with the same words or the same subject: no others can say the same."""
-    flat, subject = _flat(candidate.text), candidate.subject or None
-    return [s for s in known if s.candidate.subject == subject or _flat(s.candidate.text) == flat]
+    """Those with the same words or of the same slot: no others can say the same."""
+    flat, subject, attribute = _flat(candidate.text), candidate.subject or None, candidate.attribute
+    return [s for s in known if (s.candidate.subject == subject and s.candidate.attribute == attribute) or _flat(s.candidate.text) == flat]
 
 
 def _of_slot(candidate: Candidate, known: Sequence[Statement]) -> list[Statement]:

@@ -363,11 +363,16 @@ VALUES (:tenant, :id, :scope, :number, :text, :kind, :slot, :subject, :attribute
         :valid_from, :valid_to, :recorded_at, :closed_at, :closed_by, :closed_rule, :happened_start, :happened_end, :grain, :pinned, :state);
 
 -- name: memory_terms_add
-INSERT INTO memory_terms (scope, term, memory, number, tenant, closed) VALUES (:scope, :term, :memory, :number, :tenant, :closed)
-ON CONFLICT DO NOTHING;
+INSERT INTO memory_terms (scope, term, number, tenant, closed) VALUES (:scope, :term, :number, :tenant, :closed) ON CONFLICT DO NOTHING;
 
--- name: memory_terms_close
-UPDATE memory_terms SET closed = :closed WHERE tenant = :tenant AND memory = :memory;
+-- name: memory_terms_close @sqlite
+UPDATE memory_terms SET closed = :closed WHERE scope = :scope AND tenant = :tenant
+  AND number = (SELECT m.number FROM memories m WHERE m.tenant = :tenant AND m.id = :memory AND m.scope = :scope)
+  AND term IN (SELECT j.value FROM memories m CROSS JOIN json_each(m.details, '$.terms') j WHERE m.tenant = :tenant AND m.id = :memory);
+
+-- name: memory_terms_close @postgres
+UPDATE memory_terms SET closed = :closed WHERE scope = :scope AND tenant = :tenant
+  AND number = (SELECT m.number FROM memories m WHERE m.tenant = :tenant AND m.id = :memory AND m.scope = :scope);
 
 -- name: sessions_of_lineage
 SELECT id FROM sessions WHERE lineage = :lineage AND tenant = :tenant;
@@ -380,22 +385,22 @@ WITH telling AS MATERIALIZED (
   SELECT j.value AS term FROM json_each(:terms) j
   WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value AND t.closed LIMIT 100)) BETWEEN 1 AND 99
 ), sharing AS (
-  SELECT t.memory AS id, count(*) AS n FROM telling CROSS JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term AND t.closed
-  GROUP BY t.memory ORDER BY n DESC, max(t.number) DESC LIMIT :limit
+  SELECT t.number, count(*) AS n FROM telling CROSS JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term AND t.closed
+  GROUP BY t.number ORDER BY n DESC, t.number DESC LIMIT :limit
 )
-SELECT m.id, m.text, m.subject, m.attribute, m.details, m.recorded_at FROM sharing i CROSS JOIN memories m ON m.tenant = :tenant AND m.id = i.id
-WHERE m.scope = :scope;
+SELECT m.id, m.text, m.subject, m.attribute, m.details, m.recorded_at FROM sharing i
+CROSS JOIN memories m INDEXED BY memories_by_number ON m.scope = :scope AND m.number = i.number WHERE m.tenant = :tenant;
 
 -- name: memories_closed_with @postgres
 WITH telling AS MATERIALIZED (
   SELECT j.value AS term FROM json_array_elements_text(:terms ::json) j
   WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value AND t.closed LIMIT 100) many) BETWEEN 1 AND 99
 ), sharing AS (
-  SELECT t.memory AS id, count(*) AS n FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term AND t.closed
-  GROUP BY t.memory ORDER BY n DESC, max(t.number) DESC LIMIT :limit
+  SELECT t.number, count(*) AS n FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term AND t.closed
+  GROUP BY t.number ORDER BY n DESC, t.number DESC LIMIT :limit
 )
-SELECT m.id, m.text, m.subject, m.attribute, m.details, m.recorded_at FROM sharing i JOIN memories m ON m.tenant = :tenant AND m.id = i.id
-WHERE m.scope = :scope;
+SELECT m.id, m.text, m.subject, m.attribute, m.details, m.recorded_at FROM sharing i
+JOIN memories m ON m.scope = :scope AND m.number = i.number WHERE m.tenant = :tenant;
 
 -- name: evidence_add
 INSERT INTO evidence (tenant, memory, lineage, position, start, length, at)
@@ -456,48 +461,57 @@ SELECT m.id, m.number, m.text, m.kind, m.rule, m.subject, m.attribute, m.single,
   m.happened_start, m.happened_end, m.grain
 FROM json_array_elements_text(:ids ::json) j JOIN memories m ON m.tenant = :tenant AND m.id = j.value WHERE m.scope = :scope AND m.state = 'active';
 
+-- name: memories_standing @sqlite
+SELECT m.number, m.id FROM json_each(:numbers) j CROSS JOIN memories m INDEXED BY memories_by_number
+  ON m.scope = :scope AND m.number = j.value AND m.state = 'active' WHERE m.tenant = :tenant;
+
+-- name: memories_standing @postgres
+SELECT m.number, m.id FROM json_array_elements_text(:numbers ::json) j JOIN memories m
+  ON m.scope = :scope AND m.number = j.value::bigint AND m.state = 'active' WHERE m.tenant = :tenant;
+
 -- name: memories_near @sqlite
--- (why, memory): a term that stands in very many memories tells nothing, and would take long to read.
-WITH telling AS MATERIALIZED (
-  SELECT j.value AS term FROM json_each(:terms) j
-  WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 100)) < 100
-)
-SELECT t.term AS why, t.memory AS id, t.number FROM telling CROSS JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term
-WHERE +t.tenant = :tenant
-UNION ALL SELECT m.slot, m.id, m.number FROM json_each(:slots) j CROSS JOIN memories m ON m.scope = :scope AND m.slot = j.value
-WHERE m.slot <> '' AND m.state = 'active' AND m.tenant = :tenant
-UNION ALL SELECT '<', id, 0 FROM (
-  SELECT e.memory AS id FROM evidence e WHERE e.lineage = :lineage AND e.tenant = :tenant ORDER BY e.position DESC, e.start DESC LIMIT :recent)
-UNION ALL SELECT '*', id, 0 FROM (
-  SELECT id FROM memories WHERE scope = :scope AND state = 'active' AND tenant = :tenant ORDER BY recorded_at DESC, number DESC LIMIT :newest)
-UNION ALL SELECT '*', id, 0 FROM (
-  SELECT id FROM memories WHERE scope = :scope AND kind = 'decision' AND state = 'active' AND tenant = :tenant
+-- (why, numbers as JSON): a list to a row, since a row for each would take longer to hand over than to find.
+SELECT j.value AS why, (SELECT json_group_array(n.number) FROM (
+  SELECT t.number FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value AND t.tenant = :tenant ORDER BY t.number DESC LIMIT :common) n
+  HAVING count(*) BETWEEN 1 AND :common - 1)
+FROM json_each(:terms) j
+UNION ALL SELECT j.value, (SELECT json_group_array(m.number) FROM memories m
+  WHERE m.scope = :scope AND m.slot = j.value AND m.slot <> '' AND m.state = 'active' AND m.tenant = :tenant)
+FROM json_each(:slots) j
+UNION ALL SELECT '<', json_group_array(m.number) FROM (
+  SELECT e.memory AS id FROM evidence e WHERE e.lineage = :lineage AND e.tenant = :tenant ORDER BY e.position DESC, e.start DESC LIMIT :recent) n
+CROSS JOIN memories m ON m.tenant = :tenant AND m.id = n.id AND m.scope = :scope
+UNION ALL SELECT '*', json_group_array(number) FROM (
+  SELECT number FROM memories WHERE scope = :scope AND state = 'active' AND tenant = :tenant ORDER BY recorded_at DESC, number DESC LIMIT :newest)
+UNION ALL SELECT '*', json_group_array(number) FROM (
+  SELECT number FROM memories WHERE scope = :scope AND kind = 'decision' AND state = 'active' AND tenant = :tenant
   ORDER BY recorded_at DESC, number DESC LIMIT :newest);
 
 -- name: memories_near @postgres
-WITH telling AS MATERIALIZED (
-  SELECT j.value AS term FROM json_array_elements_text(:terms ::json) j
-  WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 100) many) < 100
-)
-SELECT t.term AS why, t.memory AS id, t.number FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term WHERE t.tenant = :tenant
-UNION ALL SELECT m.slot, m.id, m.number FROM json_array_elements_text(:slots ::json) j JOIN memories m ON m.scope = :scope AND m.slot = j.value
-WHERE m.slot <> '' AND m.state = 'active' AND m.tenant = :tenant
-UNION ALL SELECT '<', id, 0 FROM (
-  SELECT e.memory AS id FROM evidence e WHERE e.lineage = :lineage AND e.tenant = :tenant ORDER BY e.position DESC, e.start DESC LIMIT :recent) a
-UNION ALL SELECT '*', id, 0 FROM (
-  SELECT id FROM memories WHERE scope = :scope AND state = 'active' AND tenant = :tenant ORDER BY recorded_at DESC, number DESC LIMIT :newest) b
-UNION ALL SELECT '*', id, 0 FROM (
-  SELECT id FROM memories WHERE scope = :scope AND kind = 'decision' AND state = 'active' AND tenant = :tenant
-  ORDER BY recorded_at DESC, number DESC LIMIT :newest) c;
+SELECT j.value AS why, (SELECT json_agg(n.number)::text FROM (
+  SELECT t.number FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value AND t.tenant = :tenant ORDER BY t.number DESC LIMIT :common) n
+  HAVING count(*) < :common) AS numbers
+FROM json_array_elements_text(:terms ::json) j
+UNION ALL SELECT j.value, (SELECT json_agg(m.number)::text FROM memories m
+  WHERE m.scope = :scope AND m.slot = j.value AND m.slot <> '' AND m.state = 'active' AND m.tenant = :tenant)
+FROM json_array_elements_text(:slots ::json) j
+UNION ALL SELECT '<', json_agg(m.number)::text FROM (
+  SELECT e.memory AS id FROM evidence e WHERE e.lineage = :lineage AND e.tenant = :tenant ORDER BY e.position DESC, e.start DESC LIMIT :recent) n
+JOIN memories m ON m.tenant = :tenant AND m.id = n.id AND m.scope = :scope
+UNION ALL SELECT '*', json_agg(a.number)::text FROM (
+  SELECT number FROM memories WHERE scope = :scope AND state = 'active' AND tenant = :tenant ORDER BY recorded_at DESC, number DESC LIMIT :newest) a
+UNION ALL SELECT '*', json_agg(b.number)::text FROM (
+  SELECT number FROM memories WHERE scope = :scope AND kind = 'decision' AND state = 'active' AND tenant = :tenant
+  ORDER BY recorded_at DESC, number DESC LIMIT :newest) b;
 
 -- name: memories_sharing @sqlite
 WITH telling AS MATERIALIZED (
   SELECT j.value AS term FROM json_each(:terms) j
   WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 100)) < 100
 ), sharing AS (
-  SELECT t.memory AS id, count(*) AS n FROM telling CROSS JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term GROUP BY t.memory
+  SELECT t.number, count(*) AS n FROM telling CROSS JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term GROUP BY t.number
 )
-SELECT m.*, i.n FROM sharing i CROSS JOIN memories m ON m.tenant = :tenant AND m.id = i.id WHERE m.scope = :scope
+SELECT m.*, i.n FROM sharing i CROSS JOIN memories m INDEXED BY memories_by_number ON m.scope = :scope AND m.number = i.number WHERE m.tenant = :tenant
 ORDER BY i.n DESC, m.recorded_at DESC, m.number DESC LIMIT :limit;
 
 -- name: memories_sharing @postgres
@@ -505,9 +519,9 @@ WITH telling AS MATERIALIZED (
   SELECT j.value AS term FROM json_array_elements_text(:terms ::json) j
   WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 100) many) < 100
 ), sharing AS (
-  SELECT t.memory AS id, count(*) AS n FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term GROUP BY t.memory
+  SELECT t.number, count(*) AS n FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term GROUP BY t.number
 )
-SELECT m.*, i.n FROM sharing i JOIN memories m ON m.tenant = :tenant AND m.id = i.id WHERE m.scope = :scope
+SELECT m.*, i.n FROM sharing i JOIN memories m ON m.scope = :scope AND m.number = i.number WHERE m.tenant = :tenant
 ORDER BY i.n DESC, m.recorded_at DESC, m.number DESC LIMIT :limit;
 
 -- name: memories_in_slots @sqlite
@@ -546,8 +560,10 @@ UNION ALL SELECT 'kind', id, 0, '', 0, 0, 0, 0 FROM (
   SELECT id FROM memories WHERE scope = :scope AND kind = :kind AND state <> 'retracted' AND tenant = :tenant
   ORDER BY recorded_at DESC, number DESC LIMIT :most)
 UNION ALL SELECT 'terms', id, 0, '', 0, 0, 0, 0 FROM (
-  SELECT t.memory AS id FROM telling CROSS JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term
-  WHERE +t.tenant = :tenant GROUP BY t.memory HAVING count(*) >= :shared ORDER BY count(*) DESC, max(t.number) DESC LIMIT :most);
+  SELECT m.id FROM (
+    SELECT t.number FROM telling CROSS JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term
+    WHERE t.tenant = :tenant GROUP BY t.number HAVING count(*) >= :shared ORDER BY count(*) DESC, t.number DESC LIMIT :most) n
+  CROSS JOIN memories m INDEXED BY memories_by_number ON m.scope = :scope AND m.number = n.number WHERE m.tenant = :tenant);
 
 -- name: memories_called @postgres
 WITH telling AS MATERIALIZED (
@@ -576,8 +592,10 @@ UNION ALL SELECT 'kind', id, 0, '', 0, 0, 0, FALSE FROM (
   SELECT id FROM memories WHERE scope = :scope AND kind = :kind AND state <> 'retracted' AND tenant = :tenant
   ORDER BY recorded_at DESC, number DESC LIMIT :most) e
 UNION ALL SELECT 'terms', id, 0, '', 0, 0, 0, FALSE FROM (
-  SELECT t.memory AS id FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term
-  WHERE t.tenant = :tenant GROUP BY t.memory HAVING count(*) >= :shared ORDER BY count(*) DESC, max(t.number) DESC LIMIT :most) f;
+  SELECT m.id FROM (
+    SELECT t.number, count(*) AS shared FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term
+    WHERE t.tenant = :tenant GROUP BY t.number HAVING count(*) >= :shared ORDER BY 2 DESC, 1 DESC LIMIT :most) n
+  JOIN memories m ON m.scope = :scope AND m.number = n.number WHERE m.tenant = :tenant ORDER BY n.shared DESC, n.number DESC) f;
 
 -- name: memories_closings @sqlite
 -- What closed these, what closed that, and so on up to what holds now.
