@@ -159,6 +159,7 @@ async def _recall(memory: Builtin, lineage: Lineage, text: str) -> float:
         scope=lineage.scope,
         size=lineage.scope_memories,  # one passage for each
         memories=lineage.scope_memories,
+        changes=lineage.scope_changes,
         lineage=0,
         live=0,
         text=text,

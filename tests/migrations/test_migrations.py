@@ -138,7 +138,7 @@ async def check(driver: Driver) -> None:
     memory = FullText(driver)
     found = {}
     for scope, size in ((1, 3), (2, 1)):
-        query = Query(tenant="acme", scope=scope, size=size, lineage=0, live=0, text="rust zebra alex", identity=Identity())
+        query = Query(tenant="acme", scope=scope, size=size, changes=0, lineage=0, live=0, text="rust zebra alex", identity=Identity())
         found[scope] = sorted(r.text for r in await memory.recall(query))
     assert found == {1: ["Hello \x00 Alex ☕", "My name is Alex.", "We use Rust."], 2: ["The zebra is mine."]}
 

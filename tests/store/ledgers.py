@@ -56,6 +56,10 @@ class Ledger:
         assert self.memories.close(old, by=new, rule="same_slot", at=at)
         self.memories.link([Link(source=new, target=old, kind=kind, rule="same_slot", at=at)])
 
+    def explain(self, cause: str, effect: str) -> None:
+        """One is the reason of another."""
+        self.memories.link([Link(source=cause, target=effect, kind="cause", rule="because", at=2.0)])
+
     def states(self) -> dict[str, str]:
         """The state of every memory in the scope."""
         return {m.id: m.state for m in everything(self.memories)}
@@ -117,6 +121,7 @@ class Mind:
             scope=lineage.scope,
             size=2**40,
             memories=lineage.scope_memories,
+            changes=lineage.scope_changes,
             lineage=lineage.id if inside else 0,
             live=live,
             text=text,

@@ -73,16 +73,18 @@ class Store:
         """One snapshot."""
         return await self.driver.read(lambda tx: work(Talk(tx, self.tenant)))
 
-    async def recall(self, scope: int, text: str, *, lineage: int = 0, live: int = 0) -> list[Recalled]:
+    async def recall(self, scope: int, text: str, *, changes: int = 0, lineage: int = 0, live: int = 0) -> list[Recalled]:
         """What is found for a text in a scope, best first."""
-        query = Query(tenant=self.tenant, scope=scope, size=2**40, lineage=lineage, live=live, text=text, identity=Identity())
+        query = Query(
+            tenant=self.tenant, scope=scope, size=2**40, changes=changes, lineage=lineage, live=live, text=text, identity=Identity()
+        )
         return await self.memory.recall(query)
 
     async def found(self, session_id: str, text: str, *, live: int | None = None) -> list[str]:
         """The texts that are found in the scope of a session; `live`: by a turn of it whose prompt holds what is behind that position."""
         lineage = await self.read(lambda talk: talk.lineage(session_id))
         inside = {} if live is None else {"lineage": lineage.id, "live": live}
-        return [r.text for r in await self.recall(lineage.scope, text, **inside)]
+        return [r.text for r in await self.recall(lineage.scope, text, changes=lineage.scope_changes, **inside)]
 
     def other(self) -> Store:
         """Another tenant of the same database."""

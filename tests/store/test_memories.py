@@ -319,7 +319,7 @@ async def test_what_a_question_calls_up(store: Store, mem: str) -> None:
         )
         assert (two.id, two.start, bool(two.plain)) == (f"{mem}-2", len(f"This is {mem}-1. "), False)
         assert called(places=[("s", 99), ("none", first)]) == []
-        assert called(instructions=9, preferences=9) == [("instruction", "order"), ("preference", "like")]
+        assert called(instructions=9) == [("instruction", "order")]
         assert called(kind="plan", most=9) == [("kind", "plan2"), ("kind", "plan")]
         assert called(slots=["we/host", ""], most=9) == [("slot", "slot")]
         assert called(terms=["redis", "cache"], most=9) == [("terms", "words")]
@@ -341,9 +341,7 @@ async def test_no_scope_sees_anothers(store: Store, mem: str) -> None:
     home = await store.read(lambda talk: talk.lineage("s"))
     scope, lineage = home.scope, home.id
 
-    all_of_it = Call(
-        places=[("s", 1)], slots=["we/host"], kind="fact", terms=["secret"], shared=1, most=9, pinned=9, instructions=9, preferences=9
-    )
+    all_of_it = Call(places=[("s", 1)], slots=["we/host"], kind="fact", terms=["secret"], shared=1, most=9, pinned=9, instructions=9)
 
     def breaches(memories: Memories) -> list[object]:
         ids = [mem, f"{mem}-2"]

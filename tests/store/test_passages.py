@@ -240,7 +240,16 @@ async def commit(store: Store, session: str, *texts: str) -> None:
 async def ask(store: Store, session: str, text: str) -> list[tuple[str, float]]:
     """What a turn that begins now recalls."""
     lineage = await store.read(lambda talk: talk.lineage(session))
-    query = Query(tenant=store.tenant, scope=lineage.scope, size=lineage.scope_size, lineage=0, live=0, text=text, identity=Identity())
+    query = Query(
+        tenant=store.tenant,
+        scope=lineage.scope,
+        size=lineage.scope_size,
+        changes=lineage.scope_changes,
+        lineage=0,
+        live=0,
+        text=text,
+        identity=Identity(),
+    )
     return [(r.text, r.score) for r in await store.memory.recall(query)]
 
 

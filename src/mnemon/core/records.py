@@ -171,12 +171,17 @@ class Stated:
     reasoned: bool = False
 
 
+NOTHING, HAPPENED, CHANGED = range(3)
+"""What the ledger has to say of a message beside the memories it states: `Recalled.told`."""
+
+
 class Recalled(NamedTuple):  # many are made at every turn, which a dataclass is too slow for
     """A passage found again for the newest message, and why.
 
     `marks` are the server's own words about it, each with the number of characters of `text` it stands behind. `memories` are those it
     states or repeats. `needs` are the keys of lines that must be shown with it; `beside` is the key of the line it is to follow. `name` is
-    what the marks of others call it: `#12`, with a letter for another conversation than the one that is going on.
+    what the marks of others call it: `#12`, with a letter for another conversation than the one that is going on. `told` says whether the
+    ledger has more to say of its message: `NOTHING`, the time of an event, or what became of something it states or repeats.
     """
 
     text: str
@@ -195,6 +200,7 @@ class Recalled(NamedTuple):  # many are made at every turn, which a dataclass is
     needs: tuple[str, ...] = ()
     beside: str = ""
     name: str = ""
+    told: int = 0
 
     @property
     def key(self) -> str:
@@ -221,6 +227,7 @@ class Lineage:
     state: tuple[StateLine, ...] = ()
     scope_memories: int = 0
     scope_erasures: int = 0
+    scope_changes: int = 0
     erasures: int = 0
 
 

@@ -14,8 +14,8 @@ from mnemon.store.base import Tx
 class Query:
     """What is to be recalled, and for whom.
 
-    `size` and `memories` are how many passages and memories the scope had when the turn began, `erasures` how often something was erased
-    from it. `lineage` and `live` say which messages
+    `size` and `memories` are how many passages and memories the scope had when the turn began, `erasures` and `changes` how often
+    something was erased from it or changed in it. `lineage` and `live` say which messages
     are in the prompt already: those of the lineage behind position `live`.
     """
 
@@ -26,6 +26,7 @@ class Query:
     live: int
     text: str
     identity: Identity
+    changes: int
     memories: int = 0
     erasures: int = 0
 

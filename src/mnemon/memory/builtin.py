@@ -8,10 +8,10 @@ from functools import partial
 from typing import Protocol
 
 from mnemon.context import blocks
-from mnemon.core.records import Message, Recalled, Stated
+from mnemon.core.records import CHANGED, Message, Recalled, Stated
 from mnemon.memory import echoes, ledger
 from mnemon.memory.base import Learned, Query, Taken
-from mnemon.memory.fulltext import FullText
+from mnemon.memory.fulltext import FullText, fetch
 from mnemon.memory.stated import stated
 from mnemon.memory.statements import Distilled, Origin
 from mnemon.memory.weave import Known, Wish, woven
@@ -19,7 +19,8 @@ from mnemon.store.base import Driver, Tx
 from mnemon.store.memories import Call, Memories
 from mnemon.store.passages import Passage
 
-PINNED, INSTRUCTIONS, PREFERENCES = 8, 3, 0
+PINNED, INSTRUCTIONS = 8, 3
+COMES_ALONG = ("pinned", "instruction")
 FOUND, FOUND_OF_ALL = 12, 40
 SHARED = 2
 CLOSED = 100
@@ -61,11 +62,16 @@ class Builtin:
         self.statements = ledger.Statements()
 
     async def recall(self, query: Query) -> list[Recalled]:
-        found = await self.passages.recall(query)
+        found = await self.passages.recall(query, read=lines)
         if not query.memories:
             return found
         wish = self.language.wish(query.text[-LONGEST_QUESTION:])
-        known = await self.driver.glance(partial(gather, query=query, found=found, wish=wish))
+        shelf = self.passages.shelves.get(query)
+        telling = [r for r in found if r.told == CHANGED or (r.told and wish.when)]
+        if shelf.idle and not (telling or wish.slots or wish.terms or wish.kind):
+            return found
+        known = await self.driver.glance(partial(gather, query=query, found=found, telling=telling, wish=wish))
+        shelf.idle = not any(c.why in COMES_ALONG for c in known.called)
         return woven(found, known, wish, lineage=query.lineage, live=query.live)
 
     async def stated(self, *, tenant: str, scope: int, lineage: int, positions: Sequence[int]) -> list[Stated]:
@@ -138,13 +144,24 @@ class Nothing:
         """Nothing was learned."""
 
 
-def gather(tx: Tx, *, query: Query, found: Sequence[Recalled], wish: Wish) -> Known:
-    """What the ledger has to say about a question and the passages found for it.
+def lines(tx: Tx, *, query: Query, numbers: Sequence[int]) -> dict[int, Recalled]:
+    """Passages by number, each with whether the ledger has anything to say of it: of what it states, or of what it repeats."""
+    found = fetch(tx, query=query, numbers=numbers)
+    if query.memories:
+        echoing = {
+            s.line.key for those in maybe_repeated(Memories(tx, query.tenant, query.scope), list(found.values())).values() for s in those
+        }
+        found |= {number: line._replace(told=CHANGED) for number, line in found.items() if line.key in echoing}
+    return found
+
+
+def gather(tx: Tx, *, query: Query, found: Sequence[Recalled], telling: Sequence[Recalled], wish: Wish) -> Known:
+    """What the ledger has to say about a question and the passages found for it, of which only the `telling` ones need a look.
 
     One step along every link, to the end of every closing, and whatever else the messages state that are to be shown.
     """
     memories = Memories(tx, query.tenant, query.scope)
-    looked = dict.fromkeys((r.session_id, r.position) for r in found)
+    looked = dict.fromkeys((r.session_id, r.position) for r in telling)
     called = memories.called(
         Call(
             places=list(looked),
@@ -156,29 +173,33 @@ def gather(tx: Tx, *, query: Query, found: Sequence[Recalled], wish: Wish) -> Kn
             most=FOUND_OF_ALL if wish.every else FOUND,
             pinned=PINNED,
             instructions=INSTRUCTIONS,
-            preferences=PREFERENCES,
         )
     )
     known = Known(called=called)
     while called:
         around(memories, {c.id for c in called if not c.plain}, known)
-        beside = {(e.session_id, e.position) for e in known.evidence.values()} - looked.keys()
+        beside = ({(e.session_id, e.position) for e in known.evidence.values()} | stating(found, known)) - looked.keys()
         looked |= dict.fromkeys(beside)
         called = memories.called(Call(places=sorted(beside))) if beside else []
         known.called += called
-    known.echoed = repeated(memories, found, known)
+    known.echoed = repeated(memories, telling, known)
+    if known.echoed and (beside := stating(found, known) - looked.keys()):
+        known.called += memories.called(Call(places=sorted(beside)))
     if known.memories and query.lineage:
         known.sessions = frozenset(memories.sessions(query.lineage))
     return known
 
 
+def stating(found: Sequence[Recalled], known: Known) -> set[tuple[str, int]]:
+    """The messages of those lines that state what there is something to say about."""
+    return {(r.session_id, r.position) for r in found if not known.memories.keys().isdisjoint(r.memories)}
+
+
 def repeated(memories: Memories, found: Sequence[Recalled], known: Known) -> dict[str, list[echoes.Sentence]]:
     """The sentences that may repeat what does not hold any more, by memory; with all that there is to know of those."""
-    if not memories.any_closed():
+    echoed = maybe_repeated(memories, found)
+    if not echoed:
         return {}
-    said = echoes.sentences_of(found)
-    by_word, closed = echoes.by_word(said), memories.closed_with(echoes.terms_of(said), limit=CLOSED)
-    echoed = {row.id: those for row in closed if (those := echoes.candidates(row, by_word))}
     around(memories, set(echoed), known)
     slots = {known.memories[name].slot for name in echoed if name in known.memories}
     filled = {(m.slot, value) for m in memories.in_slots(slots - {""}, limit=CLOSED) if m.state == "active" for value in m.details.values}
@@ -187,6 +208,15 @@ def repeated(memories: Memories, found: Sequence[Recalled], known: Known) -> dic
         for name, those in echoed.items()
         if (row := known.memories.get(name)) and not any((row.slot, value) in filled for value in row.details.values)
     }
+
+
+def maybe_repeated(memories: Memories, found: Sequence[Recalled]) -> dict[str, list[echoes.Sentence]]:
+    """The sentences that may repeat what does not hold any more, by memory, as far as their words tell."""
+    if not memories.any_closed():
+        return {}
+    said = echoes.sentences_of(found)
+    by_word, closed = echoes.by_word(said), memories.closed_with(echoes.terms_of(said), limit=CLOSED)
+    return {row.id: those for row in closed if (those := echoes.candidates(row, by_word))}
 
 
 def around(memories: Memories, wanted: set[str], known: Known) -> None:

@@ -40,7 +40,7 @@ def scope_of(tx: Tx, tenant: str, identity: Identity) -> Scope | None:
         raise errors.Invalid(message, code="memory_scope_required", param="X-Hermes-Session-Key")
     if lineage is None:
         raise missing(identity.session_id)
-    return Scope(lineage.scope, lineage.scope_size, lineage.scope_memories, lineage.scope_erasures)
+    return Scope(lineage.scope, lineage.scope_size, lineage.scope_memories, lineage.scope_erasures, lineage.scope_changes)
 
 
 def widened(tx: Tx, tenant: str, identity: Identity) -> str | None:
@@ -150,8 +150,8 @@ async def recalled(driver: Driver, memory: Memory, *, tenant: str, identity: Ide
     if scope is None:
         return None, []
     query = Query(
-        tenant=tenant, scope=scope.id, size=ENDLESS, memories=scope.memories, erasures=scope.erasures, lineage=0, live=0, text=text,
-        identity=identity,
+        tenant=tenant, scope=scope.id, size=ENDLESS, memories=scope.memories, erasures=scope.erasures, changes=scope.changes,
+        lineage=0, live=0, text=text, identity=identity,
     )  # fmt: skip
     return scope, await memory.recall(query)
 

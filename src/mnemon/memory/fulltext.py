@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mnemon.context import blocks
 from mnemon.core.records import Message, Recalled
 from mnemon.memory import marks, question, words
 from mnemon.memory.base import Learned, Query
 from mnemon.memory.engine import Engine
+from mnemon.memory.shelf import Shelves
 from mnemon.store.base import Driver, Tx
 from mnemon.store.passages import Entry, Passage, Passages
 
@@ -30,7 +31,19 @@ RECALL_TOKENS = 2048
 LOADED_AT_ONCE = 2000
 EMBEDDED_AT_ONCE = 250
 
+SCORE = Recalled._fields.index("score")
+
 Spans = Sequence[tuple[int, int]]
+
+
+class Read(Protocol):
+    """Reads lines by the numbers of their passages; those that are gone are left out."""
+
+    def __call__(self, tx: Tx, *, query: Query, numbers: Sequence[int]) -> dict[int, Recalled]: ...
+
+
+def fetch(tx: Tx, *, query: Query, numbers: Sequence[int]) -> dict[int, Recalled]:
+    return Passages(tx, query.tenant, query.scope).texts(numbers)
 
 
 class FullText:
@@ -39,9 +52,11 @@ class FullText:
     def __init__(self, driver: Driver, *, embeddings: bool = True, recall_tokens: int = RECALL_TOKENS) -> None:
         self.driver = driver
         self.engine = Engine(embeddings=embeddings)
+        self.shelves = Shelves()
         self.room = recall_tokens
 
-    async def recall(self, query: Query) -> list[Recalled]:
+    async def recall(self, query: Query, *, read: Read = fetch) -> list[Recalled]:
+        """What was found, best first; `read` gets lines by their numbers, and what else is known of them."""
         asked = question.read(query.text)
         if not asked.words or not query.size:
             self.engine.warm()
@@ -49,12 +64,23 @@ class FullText:
         index = await self._current(query, await self._indexes())
         vector = self.engine.vector(asked.meant)
         while scores := index.search(asked, vector=vector, lineage=query.lineage, live=query.live, room=self.room):
-            found = await self.driver.glance(partial(fetch, query=query, scores=scores))
+            found = await self._lines(query, scores, read)
             gone = scores.keys() - found.keys()
             index.forget(gone)
             if not gone:  # else others may take their places
-                return sorted(found.values(), key=lambda r: (-r.score, -r.at, -r.position))
+                lines = [scored(line, scores[number]) for number, line in found.items()]
+                return sorted(lines, key=lambda r: (-r.score, -r.at, -r.position))
         return []
+
+    async def _lines(self, query: Query, numbers: Iterable[int], read: Read) -> dict[int, Recalled]:
+        """The passages with these numbers that are there, from the shelf as far as it has them."""
+        shelf = self.shelves.get(query)
+        found = {number: shelf.lines[number] for number in numbers if number in shelf.lines}
+        if missing := [number for number in numbers if number not in found]:
+            new = await self.driver.glance(partial(read, query=query, numbers=missing))
+            self.shelves.keep(shelf, new)
+            found |= new
+        return found
 
     async def _indexes(self) -> Indexes:
         """The indexes; the first to ask for them waits until they are loaded."""
@@ -79,7 +105,7 @@ class FullText:
     async def _embed(self, index: Index, query: Query) -> None:
         """Give vectors to some of the passages that were stored without; they are stored with the scope's next turn."""
         numbers = index.without_vector(EMBEDDED_AT_ONCE)
-        found = await self.driver.read(partial(fetch, query=query, scores=dict.fromkeys(numbers, 0.0)))
+        found = await self.driver.read(partial(fetch, query=query, numbers=numbers))
         index.forget(numbers - found.keys())
         packed = await asyncio.to_thread(self.engine.packed, [r.text for r in found.values()])
         index.embed({number: vector for number, vector in zip(found, packed, strict=True) if vector is not None})
@@ -117,8 +143,9 @@ class FullText:
         return self.engine.indexes.known(scope) if self.engine.indexes is not None else None
 
 
-def fetch(tx: Tx, *, query: Query, scores: dict[int, float]) -> dict[int, Recalled]:
-    return Passages(tx, query.tenant, query.scope).texts(scores)
+def scored(line: Recalled, score: float) -> Recalled:
+    """The same line with its score, three times as fast as `_replace`."""
+    return Recalled._make((*line[:SCORE], score, *line[SCORE + 1 :]))
 
 
 def load(tx: Tx, *, query: Query, after: int) -> list[Entry]:

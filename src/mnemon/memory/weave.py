@@ -13,7 +13,7 @@ from mnemon.core.records import Recalled
 from mnemon.memory import echoes
 from mnemon.store.memories import BY_HAND, Called, Evidence, Link, Remembered
 
-STANDING = ("instruction", "preference")
+STANDING = "instruction"
 STANDING_CHARACTERS = 600
 NOTE = "note "
 ALPHABET = 26
@@ -162,7 +162,7 @@ class Weave:
                 continue
             if memory.state == "superseded" and not (self.wish.history or called.why == "kind"):
                 continue
-            if called.why in STANDING:
+            if called.why == STANDING:
                 room -= len(memory.text)
                 if room < 0:
                     continue
@@ -383,7 +383,7 @@ def without(passage: Recalled, stretches: Sequence[tuple[int, int]]) -> list[Rec
         if WORD.search(piece):
             text = piece.strip()
             begins = passage.start + start + piece.index(text)
-            found.append(passage._replace(text=text, start=begins, tokens=None))
+            found.append(passage._replace(text=text, start=begins, tokens=None, memories=()))
         start = max(start, end)
     return found
 

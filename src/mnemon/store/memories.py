@@ -123,7 +123,7 @@ class Call:
     """What a question calls up.
 
     Statements of the messages found for it (session, position), of slots, of a kind, and those that share at least `shared` telling terms,
-    at most `most` of each; and pinned ones, instructions and preferences, the newest of them. `dated` says that it matters when a thing
+    at most `most` of each; and pinned ones and instructions, the newest of them. `dated` says that it matters when a thing
     happened.
     """
 
@@ -136,7 +136,6 @@ class Call:
     most: int = 0
     pinned: int = 0
     instructions: int = 0
-    preferences: int = 0
 
 
 class Called(NamedTuple):
@@ -190,6 +189,7 @@ class Memories:
         self.tx = tx
         self.tenant = tenant
         self.key = {"tenant": tenant, "scope": scope}
+        self.fresh: set[str] = set()
 
     # -- writing --------------------------------------------------------------------------------------------------------
 
@@ -197,6 +197,9 @@ class Memories:
         """Write new memories; their evidence follows with `support`."""
         if not memories:
             return
+        self.fresh.update(m.id for m in memories)
+        if any(m.pinned or m.kind == "instruction" for m in memories):
+            self.changed()  # these come along with whatever is recalled
         base = self.reserve(len(memories))
         self.tx.many("memories_add", [{**self.key, **columns(m), "number": number} for number, m in enumerate(memories, base + 1)])
         terms = [
@@ -213,6 +216,10 @@ class Memories:
         row = self.tx.one("scopes_remember", **self.key, more=more)
         return int(row["memories"]) - more if row else 0
 
+    def changed(self) -> None:
+        """Something of the scope is not as it was: what others keep of it in memory must be read anew. Mere additions are seen anyway."""
+        self.tx.run("scopes_change", **self.key)
+
     def support(self, evidence: Iterable[tuple[str, Evidence]]) -> None:
         """Say where memories were said, as (memory, evidence); what is known already is not written twice."""
         rows = [
@@ -227,6 +234,8 @@ class Memories:
         rows = [{"tenant": self.tenant, **{name: getattr(link, name) for name in Link.__dataclass_fields__}} for link in links]
         if rows:
             self.tx.many("links_add", rows)
+        if any(row["source"] not in self.fresh or row["target"] not in self.fresh for row in rows):
+            self.changed()
 
     def close(self, memory: str, *, by: str | None, rule: str, at: float, until: float | None = None) -> Touched:
         """End a memory that something took the place of, or (without `by`) that was withdrawn; whether it was open.
@@ -235,6 +244,7 @@ class Memories:
         """
         state = "superseded" if by else "retracted"
         ended = at if until is None else until
+        self.changed()
         was_open = self.tx.run("memories_close", **self.key, id=memory, state=state, closed_by=by, rule=rule, at=at, until=ended)
         if was_open:
             self.tx.run("memory_terms_close", **self.key, memory=memory, closed=True)
@@ -244,12 +254,14 @@ class Memories:
         """Take a closing back; whether there was one."""
         if not self.tx.run("memories_reopen", **self.key, id=memory):
             return False
+        self.changed()
         self.tx.run("memory_terms_close", **self.key, memory=memory, closed=False)
         self.tx.run("links_drop_closing", tenant=self.tenant, id=memory)
         return True
 
     def pin(self, memory: str, *, pinned: bool) -> Touched:
         """A pinned memory comes along always; whether the memory exists."""
+        self.changed()
         return self.tx.run("memories_pin", **self.key, id=memory, pinned=pinned)
 
     # -- reading --------------------------------------------------------------------------------------------------------
@@ -343,7 +355,7 @@ class Memories:
     def called(self, call: Call) -> list[Called]:
         """What may belong to a question, each with why; those of `places` also with where they stand there, even on an old branch."""
         lists = {"places": as_json(call.places), "slots": as_json(call.slots), "terms": as_json(clean(t) for t in call.terms)}
-        plain = {name: getattr(call, name) for name in ("kind", "dated", "pinned", "instructions", "preferences", "most", "shared")}
+        plain = {name: getattr(call, name) for name in ("kind", "dated", "pinned", "instructions", "most", "shared")}
         return [Called._make(row) for row in self.tx.plain("memories_called", **self.key, **lists, **plain)]
 
     def near(

@@ -67,6 +67,7 @@ class Messages:
     def archive(self, *, start: int, number: int, at: float) -> None:
         """Move the active path from `start` on to a branch of its own."""
         self.tx.run("messages_archive", **self.key, start=start, branch=number)
+        self.tx.run("scopes_change_around", **self.key)
         self.tx.run("branches_add", lineage=self.key["lineage"], number=number, start=start, at=at)
 
     def compaction_before(self, position: int) -> tuple[int, tuple[StateLine, ...]]:

@@ -6,13 +6,14 @@ everything below it, on any server.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from mnemon.core.records import Recalled, text_of
+from mnemon.core.records import NOTHING, Recalled, text_of
 from mnemon.store.base import Row, Tx
 
 
@@ -87,26 +88,32 @@ class Passages:
         rows = self.tx.all("passages_since", **self.key, number=number, limit=limit)
         return [Entry(**{name: row[name] for name in Entry.__dataclass_fields__}) for row in rows]
 
-    def texts(self, scores: dict[int, float]) -> dict[int, Recalled]:
-        """The passages with these numbers, by number. What was deleted or moved to an old branch since is left out."""
-        numbers = msgspec.json.encode(list(scores)).decode()
-        rows = self.tx.all("passages_texts", **self.key, numbers=numbers)
-        return {row["number"]: recalled(row, scores[row["number"]]) for row in rows}
+    def texts(self, numbers: Iterable[int]) -> dict[int, Recalled]:
+        """The passages with these numbers, by number, without scores. What was deleted or moved to an old branch since is left out."""
+        wanted = msgspec.json.encode(list(numbers)).decode()
+        return {row["number"]: recalled(row) for row in self.tx.all("passages_texts", **self.key, numbers=wanted)}
 
 
-def recalled(row: Row, score: float) -> Recalled:
+def recalled(row: Row) -> Recalled:
+    """A line as it may be kept: names that many lines share are the same object."""
     body: dict[str, Any] = msgspec.json.decode(row["body"])
     whole = text_of(body.get("content"))
     piece = whole[row["start"] : row["start"] + row["length"]]
     text = piece.strip()
+    start = row["start"] + len(piece) - len(piece.lstrip())
+    stated: list[tuple[int, int, int, str, int]] = sorted(
+        (at, at + length, *rest) for at, length, *rest in msgspec.json.decode(row["stated"])
+    )
     return Recalled(
         text=text,
-        start=row["start"] + len(piece) - len(piece.lstrip()),
+        start=start,
         tokens=row["tokens"] if text == whole else None,
-        counted_by=row["counted_by"],
-        role=row["role"],
+        counted_by=row["counted_by"] and sys.intern(row["counted_by"]),
+        role=sys.intern(row["role"]),
         at=row["at"],
-        session_id=row["session_id"],
+        session_id=sys.intern(row["session_id"]),
         position=row["position"],
-        score=score,
+        score=0.0,
+        memories=tuple(dict.fromkeys(memory for begin, end, _, memory, _ in stated if begin < start + len(text) and end > start)),
+        told=max((told for *_, told in stated), default=NOTHING),
     )

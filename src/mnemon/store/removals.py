@@ -57,6 +57,7 @@ class Removals:
 
     def withdraw(self, loss: Loss) -> None:
         """Take evidence away, and the memories that rested on nothing else."""
+        self.memories.changed()
         names = ("memory", "lineage", "position", "start")
         if loss.evidence:
             self.tx.many("evidence_drop", [{"tenant": self.key["tenant"], **dict(zip(names, e, strict=True))} for e in loss.evidence])
@@ -65,11 +66,13 @@ class Removals:
     def drop(self, memories: Sequence[str]) -> None:
         """Delete memories whole; what they closed is open again, unless something closed them in turn."""
         if memories:
+            self.memories.changed()
             self._unclose(memories)
             self.tx.many("memories_drop", [{**self.key, "id": memory} for memory in memories])
 
     def clear(self) -> int:
         """Delete every memory of the scope; how many there were."""
+        self.memories.changed()
         return int(self.tx.run("memories_clear", **self.key))
 
     def edited_away(self, lineage: int, *, start: int, at: float) -> None:
@@ -99,6 +102,8 @@ class Removals:
     def move(self, to: int) -> None:
         """All memories become another scope's. Where both scopes fill a single-valued slot, the newer value closes the older."""
         target = Memories(self.tx, str(self.key["tenant"]), to)
+        self.memories.changed()
+        target.changed()
         ever = self.memories.reserve(0)  # numbers that were given here: as many are taken there
         if not ever:
             return

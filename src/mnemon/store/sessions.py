@@ -51,12 +51,13 @@ class Usage:
 
 
 class Scope(NamedTuple):
-    """A memory scope: how many passages and memories it was given, and how often something was erased from it."""
+    """A memory scope: how many passages and memories it was given, and how often something was erased from it or changed in it."""
 
     id: int
     passages: int
     memories: int
     erasures: int
+    changes: int
 
 
 class Sessions:

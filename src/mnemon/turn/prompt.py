@@ -51,6 +51,7 @@ async def recall(parts: Parts, begun: Begun, *, live: int) -> list[Recalled]:
             size=place.size,
             memories=place.memories,
             erasures=place.erasures,
+            changes=place.changes,
             lineage=begun.lineage.id if begun.lineage else 0,
             live=live,
             text=asked,

@@ -23,12 +23,16 @@ from mnemon.turn.tails import Tails
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A scope to recall from, how many passages and memories it has, and whether they are all of this very conversation."""
+    """A scope to recall from, how many passages and memories it has, and whether they are all of this very conversation.
+
+    `erasures` and `changes` say how often something was erased from it or changed in it.
+    """
 
     scope: int
     size: int
     memories: int
     erasures: int = 0
+    changes: int = 0
     only_this: bool = False
 
 
@@ -222,6 +226,7 @@ def scopes_of(sessions: Sessions, request: TurnRequest, lineage: Lineage) -> tup
         size=lineage.scope_size,
         memories=lineage.scope_memories,
         erasures=lineage.scope_erasures,
+        changes=lineage.scope_changes,
         only_this=not shared,
     )
     found = [own]
@@ -233,7 +238,7 @@ def scopes_of(sessions: Sessions, request: TurnRequest, lineage: Lineage) -> tup
 
 
 def place(scope: Scope) -> Place:
-    return Place(scope=scope.id, size=scope.passages, memories=scope.memories, erasures=scope.erasures)
+    return Place(scope=scope.id, size=scope.passages, memories=scope.memories, erasures=scope.erasures, changes=scope.changes)
 
 
 def check_tool_results(history: Sequence[StoredMessage], new: Sequence[Message], request: TurnRequest) -> None:

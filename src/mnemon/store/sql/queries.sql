@@ -117,7 +117,7 @@ DELETE FROM works WHERE kind = :kind AND owner IS NULL AND updated_at < :before;
 -- Scopes and channels -------------------------------------------------------------------------------------------------
 
 -- name: scopes_find
-SELECT id, passages, memories, erasures FROM scopes WHERE tenant = :tenant AND kind = :kind AND name = :name;
+SELECT id, passages, memories, erasures, changes FROM scopes WHERE tenant = :tenant AND kind = :kind AND name = :name;
 
 -- name: scopes_add
 INSERT INTO scopes (tenant, kind, name) VALUES (:tenant, :kind, :name)
@@ -125,6 +125,12 @@ ON CONFLICT (tenant, kind, name) DO UPDATE SET name = excluded.name RETURNING id
 
 -- name: scopes_grow
 UPDATE scopes SET passages = passages + :more WHERE id = :scope AND tenant = :tenant RETURNING passages;
+
+-- name: scopes_change
+UPDATE scopes SET changes = changes + 1 WHERE id = :scope AND tenant = :tenant;
+
+-- name: scopes_change_around
+UPDATE scopes SET changes = changes + 1 WHERE id = (SELECT scope FROM lineages WHERE id = :lineage AND tenant = :tenant) AND tenant = :tenant;
 
 -- name: scopes_drop
 DELETE FROM scopes WHERE id = :scope AND tenant = :tenant AND kind = 'lineage';
@@ -148,7 +154,7 @@ INSERT INTO channels (tenant, session_key, lineage) VALUES (:tenant, :session_ke
 -- name: lineages_find
 SELECT l.id, l.root, l.tip, l.scope, l.session_key, l.system_prompt, l.next_position, l.compacted_to, l.state, l.chain, l.branches, l.erasures,
        t.parent_id AS parent, c.passages AS scope_size, c.memories AS scope_memories,
-       c.erasures AS scope_erasures
+       c.erasures AS scope_erasures, c.changes AS scope_changes
 FROM sessions s JOIN lineages l ON l.id = s.lineage JOIN sessions t ON t.tenant = l.tenant AND t.id = l.tip JOIN scopes c ON c.id = l.scope
 WHERE s.tenant = :tenant AND s.id = :id;
 
@@ -341,12 +347,25 @@ SELECT number, words, lineage, position, length, vector FROM passages
 WHERE scope = :scope AND tenant = :tenant AND number > :number ORDER BY number LIMIT :limit;
 
 -- name: passages_texts @sqlite
-SELECT p.number, p.start, p.length, m.position, m.session_id, m.role, m.body, m.tokens, m.counted_by, m.at
+-- With what the whole message states: where, which memory, and whether there is more to say about it (`core.records.Recalled.told`).
+SELECT p.number, p.start, p.length, m.position, m.session_id, m.role, m.body, m.tokens, m.counted_by, m.at, (
+  SELECT json_group_array(json_array(e.start, e.length, n.number, n.id, CASE WHEN n.state <> 'active'
+    OR EXISTS (SELECT 1 FROM links l WHERE l.tenant = n.tenant AND l.source = n.id)
+    OR EXISTS (SELECT 1 FROM links l WHERE l.tenant = n.tenant AND l.target = n.id) THEN 2 ELSE n.grain IS NOT NULL END))
+  FROM evidence e INDEXED BY evidence_by_place CROSS JOIN memories n ON n.tenant = e.tenant AND n.id = e.memory
+  WHERE e.lineage = p.lineage AND e.position = p.position AND n.scope = p.scope AND n.tenant = p.tenant
+) AS stated
 FROM passages p JOIN messages m ON m.lineage = p.lineage AND m.position = p.position
 WHERE p.scope = :scope AND p.tenant = :tenant AND m.branch = 0 AND p.number IN (SELECT value FROM json_each(:numbers));
 
 -- name: passages_texts @postgres
-SELECT p.number, p.start, p.length, m.position, m.session_id, m.role, m.body, m.tokens, m.counted_by, m.at
+SELECT p.number, p.start, p.length, m.position, m.session_id, m.role, m.body, m.tokens, m.counted_by, m.at, (
+  SELECT coalesce(json_agg(json_build_array(e.start, e.length, n.number, n.id, CASE WHEN n.state <> 'active'
+    OR EXISTS (SELECT 1 FROM links l WHERE l.tenant = n.tenant AND l.source = n.id)
+    OR EXISTS (SELECT 1 FROM links l WHERE l.tenant = n.tenant AND l.target = n.id) THEN 2 WHEN n.grain IS NOT NULL THEN 1 ELSE 0 END)), '[]')::text
+  FROM evidence e JOIN memories n ON n.tenant = e.tenant AND n.id = e.memory
+  WHERE e.lineage = p.lineage AND e.position = p.position AND n.scope = p.scope AND n.tenant = p.tenant
+) AS stated
 FROM passages p JOIN messages m ON m.lineage = p.lineage AND m.position = p.position
 WHERE p.scope = :scope AND p.tenant = :tenant AND m.branch = 0
   AND p.number IN (SELECT value::bigint FROM json_array_elements_text(:numbers ::json));
@@ -553,9 +572,6 @@ UNION ALL SELECT 'slot', id, 0, '', 0, 0, 0, 0 FROM (
 UNION ALL SELECT 'instruction', id, 0, '', 0, 0, 0, 0 FROM (
   SELECT id FROM memories WHERE scope = :scope AND kind = 'instruction' AND state = 'active' AND tenant = :tenant
   ORDER BY recorded_at DESC, number DESC LIMIT :instructions)
-UNION ALL SELECT 'preference', id, 0, '', 0, 0, 0, 0 FROM (
-  SELECT id FROM memories WHERE scope = :scope AND kind = 'preference' AND state = 'active' AND tenant = :tenant
-  ORDER BY recorded_at DESC, number DESC LIMIT :preferences)
 UNION ALL SELECT 'kind', id, 0, '', 0, 0, 0, 0 FROM (
   SELECT id FROM memories WHERE scope = :scope AND kind = :kind AND state <> 'retracted' AND tenant = :tenant
   ORDER BY recorded_at DESC, number DESC LIMIT :most)
@@ -585,9 +601,6 @@ UNION ALL SELECT 'slot', id, 0, '', 0, 0, 0, FALSE FROM (
 UNION ALL SELECT 'instruction', id, 0, '', 0, 0, 0, FALSE FROM (
   SELECT id FROM memories WHERE scope = :scope AND kind = 'instruction' AND state = 'active' AND tenant = :tenant
   ORDER BY recorded_at DESC, number DESC LIMIT :instructions) c
-UNION ALL SELECT 'preference', id, 0, '', 0, 0, 0, FALSE FROM (
-  SELECT id FROM memories WHERE scope = :scope AND kind = 'preference' AND state = 'active' AND tenant = :tenant
-  ORDER BY recorded_at DESC, number DESC LIMIT :preferences) d
 UNION ALL SELECT 'kind', id, 0, '', 0, 0, 0, FALSE FROM (
   SELECT id FROM memories WHERE scope = :scope AND kind = :kind AND state <> 'retracted' AND tenant = :tenant
   ORDER BY recorded_at DESC, number DESC LIMIT :most) e
