@@ -331,3 +331,68 @@ async def test_work_on_a_thing_forgets_nothing(world: World) -> None:
     for order in ("Drop the database.", "Please delete my essay.", "Remove the nuts."):
         await world.say(order, "s", "k")
     assert "The database is in Frankfurt." in texts(await listed(world))
+
+
+async def test_a_correction_is_understood_anew(world: World) -> None:
+    """The corrected text fills the slot that it names, and closes what filled that; one that names none stays where it was."""
+    green, home = await noted(world, "My favourite colour is green."), await noted(world, "I live in Lisbon.")
+    response = await world.client.patch(f"/v1/memory/{home['id']}", json={"text": "My favourite colour is blue."})
+    blue = response.json()
+    assert (blue["slot"], blue["values"], blue["kind"]) == (green["slot"], ["blue"], green["kind"])
+    assert {m["id"] for m in blue["superseded"]} == {home["id"], green["id"]}
+    assert texts(await listed(world)) == ["My favourite colour is blue."]
+    vague = (await world.client.patch(f"/v1/memory/{blue['id']}", json={"text": "Blue, or rather teal."})).json()
+    assert vague["slot"] == blue["slot"]
+    assert (await world.client.patch(f"/v1/memory/{vague['id']}", json={"kind": "preference"})).json()["slot"] == blue["slot"]
+    named = await noted(world, "The gate opens at nine.", slot="gate/hours")
+    moved = (await world.client.patch(f"/v1/memory/{named['id']}", json={"slot": "north gate/hours"})).json()
+    assert (moved["text"], moved["slot"], moved["kind"]) == (named["text"], "north gate/hours", named["kind"])
+
+
+async def test_a_correction_to_what_is_known(world: World) -> None:
+    """Corrected into words that are remembered already, a memory gives way to that one, and nothing is there twice."""
+    ada, bob = await noted(world, "My sister is called Ada."), await noted(world, "My cousin is called Bob.")
+    response = await world.client.patch(f"/v1/memory/{bob['id']}", json={"text": "My sister is called Ada."})
+    assert (response.status_code, response.json()["id"]) == (200, ada["id"])
+    assert texts(await listed(world)) == ["My sister is called Ada."]
+
+
+async def test_as_of_shows_what_held_then(world: World) -> None:
+    """Each memory that held at a time is shown as it was: active, with no end; what began later is not there, what was past neither."""
+    await noted(world, "The port of the shop is 5111.", slot="shop/port", valid_from="2020-01-01")
+    await noted(world, "The port of the shop is 5222.", slot="shop/port", valid_from="2022-01-01")
+    await noted(world, "The port of the shop is 5333.", slot="shop/port", valid_from="2024-01-01")
+    for day, wanted in (
+        ("2019-06-01", []),
+        ("2021-06-01", ["5111"]),
+        ("2022-01-01", ["5222"]),
+        ("2023-06-01", ["5222"]),
+        ("2025-01-01", ["5333"]),
+    ):
+        for state in ("", "&state=active", "&state=all"):
+            found = await listed(world, f"?as_of={day}{state}")
+            assert [m["values"] for m in found] == [wanted] * len(found), day
+            assert len(found) == len(wanted)
+            assert all((m["state"], m["valid_to"], m["closed_by"]) == ("active", None, None) for m in found)
+    error(await call(world, "GET", "?as_of=2021-06-01&state=superseded"), 400, "unsupported_parameter", "state")
+
+
+async def test_a_timeline_is_about_its_topic(world: World) -> None:
+    """Only what has the words of the topic in it, and what it took the place of or gave way to, in order."""
+    for text in (
+        "My doctor is Dr. Wu.",
+        "My cat is called Miso.",
+        "I live in Lisbon.",
+        "We use PostgreSQL 15 on RDS.",
+        "My doctor is now Dr. Silva.",
+    ):
+        await world.say(text, "s", "k")
+    for topic, wanted in (
+        ("doctor", ["My doctor is Dr. Wu.", "My doctor is now Dr. Silva."]),
+        ("Dr. Wu", ["My doctor is Dr. Wu.", "My doctor is now Dr. Silva."]),
+        ("who is my doctor?", ["My doctor is Dr. Wu.", "My doctor is now Dr. Silva."]),
+        ("cats", ["My cat is called Miso."]),
+        ("postgresql rds", ["We use PostgreSQL 15 on RDS."]),
+        ("weather", []),
+    ):
+        assert texts(await listed(world, f"/timeline?topic={topic}")) == wanted, topic

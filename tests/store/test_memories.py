@@ -160,7 +160,7 @@ async def test_pages_and_filters(store: Store, mem: str) -> None:
         assert names(talk, text="%") == ["4", "3", "2", "1", "0"]
         assert names(talk, text="1__") == []
         assert names(talk, since=2.0, until=4.0) == ["2", "1"]
-        assert names(talk, as_of=3.5) == ["2", "1", "0"], "as the ledger stood then"
+        assert names(talk, as_of=3.5) == ["2", "1", "0"], "what held then"
         assert names(talk, as_of=5.0) == ["4", "3", "2", "1"]
         assert names(talk, until=EVER, kind="plan") == []
 

@@ -65,14 +65,16 @@ def choice(value: Any, field: str, allowed: tuple[str, ...]) -> str:
 def wanted(query: Mapping[str, str]) -> Filter:
     """The filters of a listing. Without a state, what holds (or, with `as_of`, what held then)."""
     past = "as_of" in query
-    state = choice(query.get("state", "all" if past else "active"), "state", STATES)
+    state = choice(query.get("state", "active"), "state", STATES)
+    if past and state not in ("active", "all"):
+        raise schemas.wrong("state", "does not go with as_of: all that held then was active", code="unsupported_parameter")
     return Filter(
         kind=choice(query["kind"], "kind", KINDS) if "kind" in query else "",
         slot=query.get("slot", ""),
         text=query.get("text", ""),
         session_id=identities.checked(query.get("session", ""), code="invalid_session_id", param="session") or "",
         origin=choice(query["origin"], "origin", ORIGINS) if "origin" in query else "",
-        state="" if state == "all" else state,
+        state="" if past or state == "all" else state,
         since=moment(query["from"], "from") if "from" in query else 0.0,
         until=moment(query["to"], "to") if "to" in query else EVER,
         as_of=moment(query["as_of"], "as_of") if past else None,

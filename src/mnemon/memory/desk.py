@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from mnemon.core import clock, errors
 from mnemon.core.records import Identity, Json, Recalled
+from mnemon.memory import echoes
 from mnemon.memory.base import Memory, Query
 from mnemon.store.base import Driver, Tx
 from mnemon.store.memories import Evidence, Filter, Link, Memories, Remembered
@@ -75,7 +77,13 @@ def page(tx: Tx, tenant: str, scope: int | None, wanted: Filter, *, limit: int, 
     memories = Memories(tx, tenant, scope)
     if after:
         memories.get(after)
-    return memories.page(wanted, limit=limit, after=after)
+    rows = memories.page(wanted, limit=limit, after=after)
+    return rows if wanted.as_of is None else [as_it_was(m) for m in rows]
+
+
+def as_it_was(memory: Remembered) -> Remembered:
+    """A memory while it held: nothing had closed it yet."""
+    return replace(memory, state="active", valid_to=None, closed_at=None, closed_by=None, closed_rule=None)
 
 
 def one(tx: Tx, tenant: str, scope: int, memory: str) -> Json:
@@ -137,11 +145,19 @@ def timeline(tx: Tx, tenant: str, scope: int | None, *, slot: str = "", topic: s
     if slot:
         rows = memories.timeline(slot)
     else:
-        named = dict.fromkeys([*hits, *(m.id for m in memories.page(Filter(text=topic), limit=TOPIC))])
-        rows = list({m.id: m for name in named for m in memories.history(name)}.values())
+        rows = list({m.id: m for found in of_topic(memories, topic, hits) for m in memories.history(found.id)}.values())
     rows.sort(key=lambda m: (m.happened[0] if m.happened else m.valid_from, m.recorded_at, m.id))
     said = memories.evidence(m.id for m in rows)
     return [shown(m, said.get(m.id, [])) for m in rows]
+
+
+def of_topic(memories: Memories, topic: str, hits: Iterable[str]) -> list[Remembered]:
+    """The memories with all telling words of a topic in their words or slot, or the topic as it is written."""
+    written = memories.page(Filter(text=topic), limit=TOPIC)
+    wanted = echoes.words_of(topic)
+    near = {m.id: m for m in (*memories.some(dict.fromkeys(hits)), *memories.sharing(wanted, limit=TOPIC))}
+    about = [m for m in near.values() if wanted and wanted <= echoes.words_of(f"{m.text} {m.subject} {m.attribute}")]
+    return list({m.id: m for m in (*written, *about)}.values())
 
 
 async def recalled(driver: Driver, memory: Memory, *, tenant: str, identity: Identity, text: str) -> tuple[Scope | None, list[Recalled]]:

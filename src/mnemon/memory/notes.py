@@ -68,12 +68,30 @@ class Notes:
         if old.state != "active":
             message = f"the memory {memory!r} is {old.state}: reopen it first, or correct what took its place"
             raise errors.Conflict(message, code="memory_closed", param="memory_id")
-        candidate = self._candidate(replace(note, kind=note.kind or old.kind, slot=note.slot or old.slot), at)
-        row = self._row(replace(candidate, cue="correction", single=old.single), note, at)
-        self.memories.add([row])
-        self.memories.close(old.id, by=row.id, rule=CORRECTED, at=at)
-        self.memories.link([Link(source=row.id, target=old.id, kind="supersedes", rule=CORRECTED, at=at)])
-        return row.id
+        candidate = self._corrected(note, old, at)
+        _, known = ledger.related(self.memories, replace(self.turn, at=at), [candidate])
+        known.pop(old.id, None)
+        verdict = self.language.judge(candidate, said_at=at, origin="user", known=tuple(known.values()))
+        if verdict.outcome == "merged" and verdict.into in known:
+            new = str(verdict.into)  # it is known already, and not written twice
+            if note.pinned:
+                self.memories.pin(new, pinned=True)
+        else:
+            row = self._row(replace(candidate, cue="correction"), note, at)
+            new = row.id
+            self.memories.add([row])
+            self._place(row, verdict, known, at)
+        self.memories.close(old.id, by=new, rule=CORRECTED, at=at)
+        self.memories.link([Link(source=new, target=old.id, kind="supersedes", rule=CORRECTED, at=at)])
+        return new
+
+    def _corrected(self, note: Note, old: Remembered, at: float) -> Candidate:
+        """The new words as they are understood; what is not understood in them, or was left as it is, is of the same kind and slot."""
+        found = self._candidate(note, at)
+        if note.slot or (found.attribute and note.text != old.text):
+            return found
+        same = (note.kind or old.kind, old.slot)
+        return replace(self._candidate(replace(note, kind=same[0], slot=same[1]), at), single=old.single)
 
     def _candidate(self, note: Note, at: float) -> Candidate:
         """The note as the distiller understands it, word for word; what it does not understand is a fact all the same."""

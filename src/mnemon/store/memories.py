@@ -104,7 +104,8 @@ class Remembered:
 class Filter:
     """Which memories a listing shows; what is empty does not matter.
 
-    `text` is any part of the wording. `since` and `until` are about when it was recorded. `as_of` shows the ledger as it stood then.
+    `text` is any part of the wording. `since` and `until` are about when it was recorded. `as_of` shows what held at that time, as far
+    as is known now, whatever became of it since.
     """
 
     kind: str = ""

@@ -454,7 +454,7 @@ SELECT * FROM memories m
 WHERE m.scope = :scope AND m.tenant = :tenant AND (:kind = '' OR m.kind = :kind) AND (:slot = '' OR m.slot = :slot)
   AND (:origin = '' OR m.origin = :origin) AND (:state = '' OR m.state = :state) AND (:pattern = '' OR lower(m.text) LIKE :pattern ESCAPE '!')
   AND m.recorded_at >= :since AND m.recorded_at < :until
-  AND (:as_of < 0 OR (m.recorded_at <= :as_of AND (m.closed_at IS NULL OR m.closed_at > :as_of)))
+  AND (:as_of < 0 OR (m.valid_from <= :as_of AND (m.valid_to IS NULL OR m.valid_to > :as_of)))
   AND (:session_id = '' OR EXISTS (SELECT 1 FROM evidence e JOIN sessions s ON s.lineage = e.lineage AND s.tenant = e.tenant
                                    WHERE e.tenant = m.tenant AND e.memory = m.id AND s.id = :session_id))
   AND (:after = '' OR (m.recorded_at, m.number) < (SELECT a.recorded_at, a.number FROM memories a
