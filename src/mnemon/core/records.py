@@ -171,8 +171,11 @@ class Stated:
     reasoned: bool = False
 
 
-NOTHING, HAPPENED, CHANGED = range(3)
-"""What the ledger has to say of a message beside the memories it states: `Recalled.told`."""
+NOTHING, HAPPENED, CHANGED, REPEATED = range(4)
+"""What the ledger has to say of a message beside the memories it states, the most of it: `Recalled.told`.
+
+When an event was; what became of a statement; that the line may repeat what is over.
+"""
 
 
 class Recalled(NamedTuple):  # many are made at every turn, which a dataclass is too slow for
@@ -181,7 +184,7 @@ class Recalled(NamedTuple):  # many are made at every turn, which a dataclass is
     `marks` are the server's own words about it, each with the number of characters of `text` it stands behind. `memories` are those it
     states or repeats. `needs` are the keys of lines that must be shown with it; `beside` is the key of the line it is to follow. `name` is
     what the marks of others call it: `#12`, with a letter for another conversation than the one that is going on. `told` says whether the
-    ledger has more to say of its message: `NOTHING`, the time of an event, or what became of something it states or repeats.
+    ledger has more to say of its message.
     """
 
     text: str

@@ -8,16 +8,16 @@ from functools import partial
 from typing import Protocol
 
 from mnemon.context import blocks
-from mnemon.core.records import CHANGED, Message, Recalled, Stated
+from mnemon.core.records import CHANGED, REPEATED, Message, Recalled, Stated
 from mnemon.memory import echoes, ledger
 from mnemon.memory.base import Learned, Query, Taken
-from mnemon.memory.fulltext import FullText, fetch
+from mnemon.memory.fulltext import FullText
 from mnemon.memory.stated import stated
 from mnemon.memory.statements import Distilled, Origin
 from mnemon.memory.weave import Known, Wish, woven
 from mnemon.store.base import Driver, Tx
 from mnemon.store.memories import Call, Memories
-from mnemon.store.passages import Passage
+from mnemon.store.passages import Passage, Passages
 
 PINNED, INSTRUCTIONS = 8, 3
 COMES_ALONG = ("pinned", "instruction")
@@ -67,7 +67,7 @@ class Builtin:
             return found
         wish = self.language.wish(query.text[-LONGEST_QUESTION:])
         shelf = self.passages.shelves.get(query)
-        telling = [r for r in found if r.told == CHANGED or (r.told and wish.when)]
+        telling = [r for r in found if r.told >= CHANGED or (r.told and wish.when)]
         if shelf.idle and not (telling or wish.slots or wish.terms or wish.kind):
             return found
         known = await self.driver.glance(partial(gather, query=query, found=found, telling=telling, wish=wish))
@@ -146,12 +146,15 @@ class Nothing:
 
 def lines(tx: Tx, *, query: Query, numbers: Sequence[int]) -> dict[int, Recalled]:
     """Passages by number, each with whether the ledger has anything to say of it: of what it states, or of what it repeats."""
-    found = fetch(tx, query=query, numbers=numbers)
+    read = Passages(tx, query.tenant, query.scope).texts(numbers)
+    found = {number: line for number, (line, _) in read.items()}
     if query.memories:
-        echoing = {
-            s.line.key for those in maybe_repeated(Memories(tx, query.tenant, query.scope), list(found.values())).values() for s in those
-        }
-        found |= {number: line._replace(told=CHANGED) for number, line in found.items() if line.key in echoing}
+        # The ledger knows what becomes of what is stated; only other sentences have to be compared with it.
+        said = [
+            s for line, spans in read.values() for s in echoes.sentences_of([line]) if not any(a < s.end and b > s.start for a, b in spans)
+        ]
+        echoing = {s.line.key for those in maybe_repeated(Memories(tx, query.tenant, query.scope), said).values() for s in those}
+        found |= {number: line._replace(told=REPEATED) for number, line in found.items() if line.key in echoing}
     return found
 
 
@@ -197,7 +200,7 @@ def stating(found: Sequence[Recalled], known: Known) -> set[tuple[str, int]]:
 
 def repeated(memories: Memories, found: Sequence[Recalled], known: Known) -> dict[str, list[echoes.Sentence]]:
     """The sentences that may repeat what does not hold any more, by memory; with all that there is to know of those."""
-    echoed = maybe_repeated(memories, found)
+    echoed = maybe_repeated(memories, echoes.sentences_of([line for line in found if line.told == REPEATED]))
     if not echoed:
         return {}
     around(memories, set(echoed), known)
@@ -210,11 +213,10 @@ def repeated(memories: Memories, found: Sequence[Recalled], known: Known) -> dic
     }
 
 
-def maybe_repeated(memories: Memories, found: Sequence[Recalled]) -> dict[str, list[echoes.Sentence]]:
-    """The sentences that may repeat what does not hold any more, by memory, as far as their words tell."""
-    if not memories.any_closed():
+def maybe_repeated(memories: Memories, said: Sequence[echoes.Sentence]) -> dict[str, list[echoes.Sentence]]:
+    """Those sentences that may repeat what does not hold any more, by memory, as far as their words tell."""
+    if not said or not memories.any_closed():
         return {}
-    said = echoes.sentences_of(found)
     by_word, closed = echoes.by_word(said), memories.closed_with(echoes.terms_of(said), limit=CLOSED)
     return {row.id: those for row in closed if (those := echoes.candidates(row, by_word))}
 

@@ -19,7 +19,7 @@ from mnemon.memory.base import Learned, Query
 from mnemon.memory.engine import Engine
 from mnemon.memory.shelf import Shelves
 from mnemon.store.base import Driver, Tx
-from mnemon.store.passages import Entry, Passage, Passages
+from mnemon.store.passages import Entry, Passage, Passages, Spans
 
 if TYPE_CHECKING:  # loaded when it is needed
     from mnemon.memory.index import Index, Indexes
@@ -33,8 +33,6 @@ EMBEDDED_AT_ONCE = 250
 
 SCORE = Recalled._fields.index("score")
 
-Spans = Sequence[tuple[int, int]]
-
 
 class Read(Protocol):
     """Reads lines by the numbers of their passages; those that are gone are left out."""
@@ -43,7 +41,7 @@ class Read(Protocol):
 
 
 def fetch(tx: Tx, *, query: Query, numbers: Sequence[int]) -> dict[int, Recalled]:
-    return Passages(tx, query.tenant, query.scope).texts(numbers)
+    return {number: line for number, (line, _) in Passages(tx, query.tenant, query.scope).texts(numbers).items()}
 
 
 class FullText:

@@ -16,6 +16,8 @@ import msgspec
 from mnemon.core.records import NOTHING, Recalled, text_of
 from mnemon.store.base import Row, Tx
 
+Spans = Sequence[tuple[int, int]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
@@ -88,13 +90,16 @@ class Passages:
         rows = self.tx.all("passages_since", **self.key, number=number, limit=limit)
         return [Entry(**{name: row[name] for name in Entry.__dataclass_fields__}) for row in rows]
 
-    def texts(self, numbers: Iterable[int]) -> dict[int, Recalled]:
-        """The passages with these numbers, by number, without scores. What was deleted or moved to an old branch since is left out."""
+    def texts(self, numbers: Iterable[int]) -> dict[int, tuple[Recalled, Spans]]:
+        """The passages with these numbers, without scores, each with the stretches of its message that state something.
+
+        What was deleted or moved to an old branch since is left out.
+        """
         wanted = msgspec.json.encode(list(numbers)).decode()
         return {row["number"]: recalled(row) for row in self.tx.all("passages_texts", **self.key, numbers=wanted)}
 
 
-def recalled(row: Row) -> Recalled:
+def recalled(row: Row) -> tuple[Recalled, Spans]:
     """A line as it may be kept: names that many lines share are the same object."""
     body: dict[str, Any] = msgspec.json.decode(row["body"])
     whole = text_of(body.get("content"))
@@ -104,7 +109,7 @@ def recalled(row: Row) -> Recalled:
     stated: list[tuple[int, int, int, str, int]] = sorted(
         (at, at + length, *rest) for at, length, *rest in msgspec.json.decode(row["stated"])
     )
-    return Recalled(
+    line = Recalled(
         text=text,
         start=start,
         tokens=row["tokens"] if text == whole else None,
@@ -117,3 +122,4 @@ def recalled(row: Row) -> Recalled:
         memories=tuple(dict.fromkeys(memory for begin, end, _, memory, _ in stated if begin < start + len(text) and end > start)),
         told=max((told for *_, told in stated), default=NOTHING),
     )
+    return line, [(begin, end) for begin, end, *_ in stated]
