@@ -224,3 +224,74 @@ async def test_memory_none_recalls_nothing(tmp_path: Path) -> None:
         assert "heliotrope" not in world.model.seen
         await world.say(ASK, "one")
         assert "heliotrope-42" in world.model.seen
+
+
+async def test_only_new_and_reset_move_the_current_transcript(world: World) -> None:
+    """A key alone goes on where the last command sent it, whatever session of it is named, bound or forked meanwhile."""
+    await world.say("First.", "one", "chan")
+    await world.say("By id.", "two", "chan")
+    await world.say("Before it had a key.", "bound")
+    await world.say("Bound now.", "bound", "chan")
+    fork = (await world.post(f"{path_of('two')}/fork", {}, {CHANNEL: "chan"})).json()["session"]["id"]
+    await world.say("In the fork.", fork, "chan")
+    assert (await world.say("Go on.", key="chan")).headers[ID] == "one"
+    new = (await world.say("/new", "two", "chan")).headers[ID]
+    assert new not in ("one", "two", "bound", fork)
+    for session in ("one", "two", "bound", fork):
+        await world.say("Hello again.", session, "chan")
+        await world.say("And without the key.", session)
+    assert (await world.say("Go on.", key="chan")).headers[ID] == new
+    assert (await world.say("/reset", "one")).headers[ID] not in ("one", new)
+    assert (await world.say("Go on.", key="chan")).headers[ID] not in ("one", new)
+
+
+async def test_binding_settles_what_both_memories_say(world: World) -> None:
+    """The memories of a session that gets a key are the key's from then on, notes included; a newer value closes an older one."""
+    await world.say("My doctor is Dr. Wu.", "a", "chan")
+    await world.say("My doctor is Dr. Silva.", "free")
+    await world.post("/v1/memory", {"text": "Answer in British English.", "kind": "instruction"}, {ID: "free"})
+    await world.say("Hello.", "free", "chan")
+    rows = (await world.client.get("/v1/memory?state=all", headers={CHANNEL: "chan"})).json()["data"]
+    assert {m["text"]: m["state"] for m in rows} == {
+        "My doctor is Dr. Wu.": "superseded",
+        "My doctor is Dr. Silva.": "active",
+        "Answer in British English.": "active",
+    }
+    same = (await world.client.get("/v1/memory?state=all", headers={ID: "free"})).json()["data"]
+    assert [m["id"] for m in same] == [m["id"] for m in rows]
+    error(await world.client.get("/v1/memory", headers={ID: "free", CHANNEL: "other"}), 409, "session_key_conflict", CHANNEL)
+
+
+async def test_a_fork_under_a_key(world: World) -> None:
+    """Another key than the session's is refused; a session without one gives its fork the key, and keeps to itself."""
+    await world.say("My doctor is Dr. Wu.", "mine", "chan")
+    error(await world.post(f"{path_of('mine')}/fork", {"id": "stolen"}, {CHANNEL: "other"}), 409, "session_key_conflict", CHANNEL)
+    assert "stolen" not in await world.listed()
+    assert (await world.post(f"{path_of('mine')}/fork", {"id": "copy"}, {CHANNEL: "chan"})).status_code == 201
+    await world.say("My doctor is Dr. Silva.", "free")
+    made = await world.post(f"{path_of('free')}/fork", {"id": "keyed"}, {CHANNEL: "chan"})
+    assert made.json()["session"]["session_key"] == "chan"
+    assert (await world.session("free"))["session_key"] is None
+    rows = (await world.client.get("/v1/memory?state=all", headers={CHANNEL: "chan"})).json()["data"]
+    assert {m["text"]: m["state"] for m in rows} == {"My doctor is Dr. Wu.": "superseded", "My doctor is Dr. Silva.": "active"}
+    await world.say("My doctor is Dr. Ito.", "keyed")
+    assert [m["text"] for m in (await world.client.get("/v1/memory", headers={ID: "free"})).json()["data"]] == ["My doctor is Dr. Silva."]
+
+
+async def test_a_fork_without_a_key_is_a_memory_of_its_own(world: World) -> None:
+    """It holds what the copied messages gave, with evidence in the fork; neither side learns from the other afterwards."""
+    await world.say("My boat is called Pequod.", "parent")
+    await world.post(f"{path_of('parent')}/fork", {"id": "child"})
+
+    async def known(session: str) -> list[tuple[str, str]]:
+        rows = (await world.client.get("/v1/memory?state=all", headers={ID: session})).json()["data"]
+        return [(m["text"], m["state"]) for m in rows]
+
+    assert await known("child") == await known("parent") == [("My boat is called Pequod.", "active")]
+    (copy,) = (await world.client.get("/v1/memory", headers={ID: "child"})).json()["data"]
+    evidence = (await world.client.get(f"/v1/memory/{copy['id']}")).json()["evidence"]
+    assert [(e["session_id"], e["quote"]) for e in evidence] == [("child", "My boat is called Pequod.")]
+    await world.say("My boat is now called Rachel.", "parent")
+    await world.say("My cat is called Miso.", "child")
+    assert await known("parent") == [("My boat is now called Rachel.", "active"), ("My boat is called Pequod.", "superseded")]
+    assert await known("child") == [("My cat is called Miso.", "active"), ("My boat is called Pequod.", "active")]

@@ -216,12 +216,16 @@ async def fork(request: Request) -> Response:
     only(body, "id", "session_id", "title")
     wanted = identities.from_body(body, "id") or identities.from_body(body, "session_id") or ids.session()
     title, now = title_of(body), app.clock()
+    identity = identities.read(request, open_webui=app.open_webui)
 
     def work(tx: Tx) -> Json:
         sessions = Sessions(tx, tenant)
         source = sessions.held(session_id)
         if source is None:
             raise missing(session_id)
+        if identity.session_key is not None and source.session_key not in (None, identity.session_key):
+            message = f"the session {session_id!r} belongs to another session key, and a fork is under the same key"
+            raise errors.Conflict(message, code="session_key_conflict", param=identities.SESSION_KEY)
         row, first = sessions.get(source.tip), sessions.get(source.root)
         new = NewSession(
             id=wanted,
@@ -230,7 +234,7 @@ async def fork(request: Request) -> Response:
             title=title or (f"{row['title'][: LONGEST_TITLE - 3]} #2" if row["title"] else None),
             model=row["model"],
             system_prompt=source.system_prompt,
-            session_key=source.session_key,
+            session_key=source.session_key or identity.session_key,
         )
         sessions.fork(source, new, preview=first["preview"], at=now)
         return shown(sessions.get(wanted))

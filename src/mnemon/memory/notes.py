@@ -69,7 +69,7 @@ class Notes:
             message = f"the memory {memory!r} is {old.state}: reopen it first, or correct what took its place"
             raise errors.Conflict(message, code="memory_closed", param="memory_id")
         candidate = self._corrected(note, old, at)
-        _, known = ledger.related(self.memories, replace(self.turn, at=at), [candidate])
+        _, known = ledger.related(self.memories, replace(self.turn, at=at), [candidate], ledger.Statements())
         known.pop(old.id, None)
         verdict = self.language.judge(candidate, said_at=at, origin="user", known=tuple(known.values()))
         if verdict.outcome == "merged" and verdict.into in known:

@@ -110,9 +110,7 @@ class Removals:
         base = target.reserve(ever)
         self.tx.run("memories_move", **self.key, to=to, base=base)
         self.tx.run("memory_terms_move", **self.key, to=to, base=base)
-        rows = [remembered(row) for row in self.tx.all("memories_doubled", **target.key, single=True)]
-        for _, group in groupby(rows, key=lambda m: m.slot):
-            settle(target, list(group))
+        settled(target)
 
     def copy(self, lineage: int, copy: int, *, to: int, upto: int = LAST) -> None:
         """A fork says what its messages say: in the same scope it is more evidence, in a scope of its own it has memories of its own."""
@@ -132,6 +130,14 @@ class Removals:
         target.support((names[memory], e) for memory, e in said)
         links = self.memories.links(names)
         target.link(replace(k, source=names[k.source], target=names[k.target]) for k in links if k.source in names and k.target in names)
+        settled(target)
+
+
+def settled(memories: Memories) -> None:
+    """Memories of two scopes have become one's: no single-valued slot is filled twice."""
+    rows = [remembered(row) for row in memories.tx.all("memories_doubled", **memories.key, single=True)]
+    for _, group in groupby(rows, key=lambda m: m.slot):
+        settle(memories, list(group))
 
 
 def settle(memories: Memories, rows: Sequence[Remembered]) -> None:
