@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import cast
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from mnemon.config import SettingError, Settings
@@ -22,7 +21,7 @@ from mnemon.core import errors, ids
 from mnemon.core.clock import Clock
 from mnemon.core.metrics import Metrics
 from mnemon.core.version import __version__
-from mnemon.edge import errors as edge_errors
+from mnemon.edge.application import Application
 from mnemon.edge.auth import Keyring
 from mnemon.edge.cors import EXPOSED, METHODS, Cors
 from mnemon.edge.gateway import Gateway
@@ -126,10 +125,9 @@ def create_app(settings: Settings, *, model: Model | None = None, clock: Clock =
         cors=bool(settings.cors_origins),
         model_kind="upstream" if upstream else "builtin",
     )
-    app = Starlette(
+    app = Application(
         routes=routes(),
         middleware=middleware(settings, services.keyring, parts.metrics),
-        exception_handlers={errors.MnemonError: edge_errors.known, HTTPException: edge_errors.http, Exception: edge_errors.unknown},
         lifespan=lambda _app: alive(settings, services, parts.model),
     )
     app.router.redirect_slashes = False

@@ -105,3 +105,18 @@ async def test_many_sessions_at_once_stay_apart(world: World) -> None:
     for request in world.model.requests:
         own = request["messages"][-1]["content"].rsplit("<", 1)[1].split(">")[0]
         assert all(f"<{own}>" in m["content"] for m in request["messages"][:-1] if m["role"] == "user")
+
+
+async def test_an_id_that_names_another_conversation_by_now(tmp_path: Path, database_url: str) -> None:
+    """An id of a conversation that was deleted, on this server or on another one, begins its own, and nobody waits for the old one's."""
+    async with running(tmp_path, database_url, context_budget=800, recall_tokens=100) as world:
+        child = "root"
+        while child == "root":
+            child = (await world.say("stone river garden " * 30, "root")).headers[ID]
+        await world.say("Known by this name, too.", child)
+        assert (await world.client.delete(path_of("root"))).status_code == 200
+        async with asyncio.timeout(5):
+            answers = await asyncio.gather(*(world.say(f"No {n}.", child) for n in range(3)), world.say("Anew.", "root"))
+        assert [a.headers[ID] for a in answers] == [child] * 3 + ["root"]
+        assert len(await world.messages(child)) == 6
+        assert await world.messages("root") == [("user", "Anew."), ("assistant", text(answers[-1]))]

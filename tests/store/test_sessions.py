@@ -238,7 +238,7 @@ async def test_sessions_of_a_key_share_its_scope(store: Store) -> None:
 
     def work(talk: Talk) -> Any:
         one, two, alone = talk.begin("one", session_key="k"), talk.begin("two", session_key="k"), talk.begin("alone")
-        shared = [talk.sessions.shared(each.scope, each.id) for each in (one, two, alone)]
+        shared = [found.shared for each in (one, two, alone) if (found := talk.sessions.lineage_of(each.root))]
         return (one.scope, 0, 0, 0, 0) == (two.scope, 0, 0, 0, 0) == talk.sessions.existing_scope("k"), shared
 
     assert await store.write(work) == (True, [True, True, False])

@@ -232,6 +232,8 @@ class Lineage:
     scope_erasures: int = 0
     scope_changes: int = 0
     erasures: int = 0
+    shared: bool = False
+    """Whether its scope holds what is not of this lineage: another one, or memories that were added by hand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

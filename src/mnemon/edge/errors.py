@@ -75,13 +75,21 @@ def response(error: errors.MnemonError) -> Response:
     return JsonResponse({"error": shape(error)}, status, headers_of(error, status))
 
 
-async def known(request: Request, error: Exception) -> Response:
-    """Handler for our own errors; like every other answer they echo who was named."""
-    if not isinstance(error, errors.MnemonError):
-        return await unknown(request, error)
+def answer(error: Exception, request: Request) -> Response:
+    """What is sent in place of a response. Behind a credential it echoes who was named, as every other answer does."""
+    if isinstance(error, HTTPException):
+        found = routing(error, request)
+    elif isinstance(error, errors.MnemonError):
+        found = known(error)
+    else:
+        found = failed(error)
+    return echoing(found, request) if hasattr(request.state, "tenant") else found
+
+
+def known(error: errors.MnemonError) -> Response:
     if isinstance(error, errors.StoreError):
         log.warning("the database failed: %s", error.__cause__ or error)
-    return echoing(failed(error) if status_of(error)[0] == 500 else response(error), request)
+    return failed(error) if status_of(error)[0] == 500 else response(error)
 
 
 def echoing(answer: Response, request: Request) -> Response:
@@ -91,14 +99,13 @@ def echoing(answer: Response, request: Request) -> Response:
     return answer
 
 
-async def http(request: Request, error: Exception) -> Response:
-    """Handler for what the router says: no such route, no such method."""
-    status = error.status_code if isinstance(error, HTTPException) else 500
+def routing(error: HTTPException, request: Request) -> Response:
+    """What the router says: no such route, no such method."""
+    status = error.status_code
     code = {404: "route_not_found", 405: "method_not_allowed"}.get(status, "http_error")
     message = {404: missed(request), 405: "this route does not take that method"}.get(status, "the request cannot be served")
-    headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
     body = {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": code}}
-    return echoing(JsonResponse(body, status, headers), request)
+    return JsonResponse(body, status, error.headers)
 
 
 def missed(request: Request) -> str:
@@ -109,12 +116,8 @@ def missed(request: Request) -> str:
     return f"there is no route {path[:LONGEST_PATH]!r}" + (f"; did you mean {meant}?" if meant else "")
 
 
-async def unknown(request: Request, error: Exception) -> Response:
-    """Handler for what should not have happened: the log gets the text, the client a number to ask for."""
-    return echoing(failed(error), request)
-
-
 def failed(error: Exception) -> Response:
+    """For what should not have happened: the log gets the text, the client a number to ask for."""
     request_id = ids.request()
     log.error("request %s failed", request_id, exc_info=error)
     message = f"the server failed; its log says more under {request_id}"

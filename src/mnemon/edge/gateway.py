@@ -1,11 +1,10 @@
-"""What happens to every request before its route: raw path, credential, limits, counting."""
+"""What happens to every request around its route: raw path, credential, limits, errors, counting."""
 
 from __future__ import annotations
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mnemon.core import errors
 from mnemon.core.metrics import Metrics
 from mnemon.edge import errors as edge_errors
 from mnemon.edge.auth import Keyring
@@ -42,7 +41,7 @@ class Gateway:
         except Exception as error:  # here and not further out, where the CORS headers would be missing
             if status:
                 raise
-            await edge_errors.failed(error)(scope, receive, counted)
+            await edge_errors.answer(error, Request(scope))(scope, receive, counted)
         finally:
             endpoint = scope.get("endpoint")
             self.metrics.add("mnemon_requests_total", 1, route=getattr(endpoint, "__name__", "none"), status=str(status or 500))
@@ -51,15 +50,11 @@ class Gateway:
         if scope["path"] in OPEN_PATHS:
             await self.app(scope, receive, send)
             return
-        try:
-            key = await self.keyring.find(authorization(scope))
-            with self.keyring.admitted(key) as visit:
-                scope["state"].update(tenant=key.tenant, visit=visit)
-                await self.app(scope, receive, send)
-        except errors.LimitReached as error:  # behind the credential, so who was named is echoed
-            await edge_errors.echoing(edge_errors.response(error), Request(scope))(scope, receive, send)
-        except (errors.Denied, errors.StoreError) as error:
-            await edge_errors.response(error)(scope, receive, send)
+        key = await self.keyring.find(authorization(scope))
+        scope["state"]["tenant"] = key.tenant
+        with self.keyring.admitted(key) as visit:
+            scope["state"]["visit"] = visit
+            await self.app(scope, receive, send)
 
 
 def authorization(scope: Scope) -> str | None:

@@ -8,7 +8,7 @@ no transaction can stay open across an await, and both databases run the same li
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Protocol, TypeVar
@@ -142,7 +142,7 @@ class Driver(Protocol):
         """It has ended; a lease that it still holds is free."""
         ...
 
-    async def write(self, work: Callable[[Tx], T], *, durable: bool = True) -> T:
+    def write(self, work: Callable[[Tx], T], *, durable: bool = True) -> Awaitable[T]:
         """Run `work` in a transaction and commit it; if it raises, nothing of it remains.
 
         When this returns, the change is visible to every reader and survives `kill -9`; with `durable`, a power cut too.

@@ -185,8 +185,8 @@ class Postgres:
         """A lease that outlives a failure is nobody's, so that no transaction is needed for it alone."""
         return await self._submit(self._relaxed if writes else self._glance, work)
 
-    async def write(self, work: Callable[[base.Tx], T], *, durable: bool = True) -> T:
-        return await self._submit(self._durable if durable else self._relaxed, work)
+    def write(self, work: Callable[[base.Tx], T], *, durable: bool = True) -> asyncio.Future[T]:
+        return self._submit(self._durable if durable else self._relaxed, work)
 
     def enter(self, token: str) -> None:
         """Before the database knows it, so that no other turn of this process takes it for a dead one's."""
@@ -195,16 +195,14 @@ class Postgres:
     def leave(self, token: str) -> None:
         self.running.discard(token)
 
-    async def _submit(self, run: Callable[[Callable[[base.Tx], T]], T], work: Callable[[base.Tx], T]) -> T:
-        if not self.threads:
-            message = "the database is closed"
-            raise errors.Unavailable(message)
-        future = asyncio.get_running_loop().run_in_executor(self.threads, run, work)
-        try:
-            return await asyncio.shield(future)
-        except asyncio.CancelledError:
-            future.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody is left to hear of a failure
-            raise
+    def _submit(self, run: Callable[[Callable[[base.Tx], T]], T], work: Callable[[base.Tx], T]) -> asyncio.Future[T]:
+        """Once submitted a unit of work is carried out, whoever stops waiting for it."""
+        loop = asyncio.get_running_loop()
+        if self.threads:
+            return asyncio.shield(loop.run_in_executor(self.threads, run, work))
+        refused: asyncio.Future[T] = loop.create_future()
+        refused.set_exception(errors.Unavailable("the database is closed"))
+        return refused
 
     def _read(self, work: Callable[[base.Tx], T]) -> T:
         return transacted(self._tx("relaxed"), work, begin="BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")

@@ -17,6 +17,8 @@ from mnemon.store.passages import Passages
 from mnemon.store.removals import Removals
 from mnemon.store.works import Works
 
+AS_STORED = tuple(name for name in Lineage.__dataclass_fields__ if name not in ("state", "chain", "shared"))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSession:
@@ -72,8 +74,8 @@ class Sessions:
         row = self.tx.one("lineages_find", tenant=self.tenant, id=session_id)
         if row is None:
             return None
-        known = {name: row[name] for name in Lineage.__dataclass_fields__ if name not in ("state", "chain")}
-        return Lineage(**known, chain=bytes(row["chain"]), state=lines(row["state"]))
+        known = {name: row[name] for name in AS_STORED}
+        return Lineage(**known, chain=bytes(row["chain"]), state=lines(row["state"]), shared=bool(row["shared"]))
 
     def root_of(self, session_id: str) -> str | None:
         """The name of the lineage that a session belongs to."""
@@ -108,10 +110,6 @@ class Sessions:
         row = self.tx.one("scopes_find", tenant=self.tenant, kind=kind, name=name)
         row = row or self.tx.one("scopes_add", tenant=self.tenant, kind=kind, name=name)
         return (int(row["id"]), int(row["passages"])) if row else (0, 0)
-
-    def shared(self, scope: int, lineage: int) -> bool:
-        """Whether the scope holds what is not of this lineage: another one, or memories that were added by hand."""
-        return self.tx.one("scopes_busy", tenant=self.tenant, scope=scope, lineage=lineage) is not None
 
     def begin(self, new: NewSession, *, at: float) -> Lineage:
         """Create a session as the root of a lineage of its own. Raises `Conflict` if the id is taken."""

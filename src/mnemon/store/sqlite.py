@@ -125,6 +125,7 @@ class Sqlite:
         self.presence: int | None = None
         self.locks: Locks | None = None
         self.here: SqliteTx | None = None
+        self.stamps: dict[str, Path] = {}
 
     async def open(self) -> None:
         try:
@@ -220,14 +221,15 @@ class Sqlite:
         if self.locks:
             self.locks.leave(token)
 
-    async def write(self, work: Callable[[base.Tx], T], *, durable: bool = True) -> T:
-        if not self.writer:
-            raise closed()
+    def write(self, work: Callable[[base.Tx], T], *, durable: bool = True) -> asyncio.Future[T]:
+        """Once queued a unit of work is carried out, whoever stops waiting for it."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        self.queue.put(Work(work, durable, loop, future))
-        # A unit of work once queued is carried out, whoever stops waiting for it.
-        return await asyncio.shield(future)
+        if self.writer:
+            self.queue.put(Work(work, durable, loop, future))
+        else:
+            future.set_exception(closed())
+        return future
 
     def _write_loop(self) -> None:
         connection = self._connect()
@@ -275,8 +277,9 @@ class Sqlite:
         return results
 
     def stamp(self, topic: str) -> int:
+        file = self.stamps.get(topic) or self.stamps.setdefault(topic, self.owners / f"{topic}.stamp")
         try:
-            return (self.owners / f"{topic}.stamp").stat().st_mtime_ns
+            return file.stat().st_mtime_ns
         except FileNotFoundError:
             return 0
 

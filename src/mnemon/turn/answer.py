@@ -240,13 +240,10 @@ async def to_its_end(work: Awaitable[T]) -> T:
     Only a database that does not answer is not waited for.
     """
     future = asyncio.ensure_future(work)
-    told = False
-    while not future.done():
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.wait([future], timeout=LAST_WORD_SECONDS if told else None)
-            if told:
-                break
-        told = True
+    with contextlib.suppress(asyncio.CancelledError):
+        return await asyncio.shield(future)
+    with contextlib.suppress(asyncio.CancelledError):
+        await asyncio.wait([future], timeout=LAST_WORD_SECONDS)
     if not future.done():
         future.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody is left to hear of it
         raise asyncio.CancelledError

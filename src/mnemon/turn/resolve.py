@@ -98,11 +98,12 @@ def begin(tx: Tx, request: TurnRequest, *, keeper: Keeper | None = None, owner: 
         if request.resume_after:
             message = "the stream that Last-Event-ID names did not end and is gone; send the request without it to run the turn anew"
             raise errors.Conflict(message, code="stream_lost", param="Last-Event-ID")
-    lease = None if request.stateless else lease_name(Sessions(tx, request.tenant), request)
+    lease = None if request.stateless else lease_name(Sessions(tx, request.tenant), request, tails=tails)
     if lease is not None and not leases.take(lease, token):
         return Busy(lease=lease)
     found = look(tx, request, tails=tails, token=token)  # behind the lease: what its last holder wrote is seen
-    if lease is not None and found.lease != lease:  # the key got its first session meanwhile
+    if lease is not None and found.lease != lease:  # the key got its first session meanwhile, or the session is another one by now
+        tails.forget(request.tenant, request.identity.session_id)
         leases.give_up(lease, token)
         return Busy(lease=str(found.lease))
     if lease is not None and overtaken(request, found):
@@ -122,13 +123,16 @@ def overtaken(request: TurnRequest, found: Begun) -> bool:
     return request.after is not None and found.lineage is not None and found.lineage.chain != request.after.chain
 
 
-def lease_name(sessions: Sessions, request: TurnRequest) -> str:
+def lease_name(sessions: Sessions, request: TurnRequest, *, tails: Tails) -> str:
     """The name under which the conversation's one writer is known: its root's, or its own to be."""
     identity = request.identity
     session_id = identity.session_id or sessions.current_of(str(identity.session_key))
     if session_id is None:
         return unnamed(request)
-    return sessions.root_of(session_id) or session_id
+    root = tails.root_of(request.tenant, session_id)
+    if root is None and (root := sessions.root_of(session_id)):
+        tails.keep_root(request.tenant, session_id, root)
+    return root or session_id
 
 
 def unnamed(request: TurnRequest) -> str:
@@ -220,14 +224,13 @@ def next_turn(tx: Tx, sessions: Sessions, request: TurnRequest, *, lineage: Line
 def scopes_of(sessions: Sessions, request: TurnRequest, lineage: Lineage) -> tuple[Place, ...]:
     """Where to recall from: the lineage's scope, and the key's while the session is about to bind to it."""
     key = request.identity.session_key
-    shared = bool(lineage.session_key is not None or lineage.scope_memories) and sessions.shared(lineage.scope, lineage.id)
     own = Place(
         scope=lineage.scope,
         size=lineage.scope_size,
         memories=lineage.scope_memories,
         erasures=lineage.scope_erasures,
         changes=lineage.scope_changes,
-        only_this=not shared,
+        only_this=not lineage.shared,
     )
     found = [own]
     if key is not None and lineage.session_key is None:

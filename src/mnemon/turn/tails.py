@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from mnemon.core.records import Lineage, StoredMessage
 
 MOST_TOKENS = 4_000_000  # some twenty megabytes of text
+MOST_ROOTS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +32,12 @@ class Version:
 
 
 class Tails:
-    """Live transcripts by lineage; the one not used for longest goes first."""
+    """Live transcripts by lineage, the one not used for longest goes first; and the roots of sessions that were used."""
 
     def __init__(self) -> None:
         self.mutex = threading.Lock()  # turns begin on other threads, where the database needs them
         self.kept: OrderedDict[int, tuple[Version, Sequence[StoredMessage], int]] = OrderedDict()
+        self.roots: OrderedDict[tuple[str, str], str] = OrderedDict()
         self.tokens = 0
 
     def get(self, lineage: Lineage) -> Sequence[StoredMessage] | None:
@@ -57,3 +59,18 @@ class Tails:
             while self.tokens > MOST_TOKENS:
                 _, (_, _, freed) = self.kept.popitem(last=False)
                 self.tokens -= freed
+
+    def root_of(self, tenant: str, session_id: str) -> str | None:
+        """The root of the conversation that a session was part of when it was used last; whoever asks finds out whether it still is."""
+        with self.mutex:
+            return self.roots.get((tenant, session_id))
+
+    def keep_root(self, tenant: str, session_id: str, root: str) -> None:
+        with self.mutex:
+            self.roots[tenant, session_id] = root
+            if len(self.roots) > MOST_ROOTS:
+                self.roots.popitem(last=False)
+
+    def forget(self, tenant: str, session_id: str | None) -> None:
+        with self.mutex:
+            self.roots.pop((tenant, session_id or ""), None)

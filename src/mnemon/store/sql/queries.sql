@@ -135,10 +135,6 @@ UPDATE scopes SET changes = changes + 1 WHERE id = (SELECT scope FROM lineages W
 -- name: scopes_drop
 DELETE FROM scopes WHERE id = :scope AND tenant = :tenant AND kind = 'lineage';
 
--- name: scopes_busy
-SELECT 1 AS yes FROM lineages WHERE scope = :scope AND tenant = :tenant AND id <> :lineage
-UNION ALL SELECT 1 FROM memories WHERE scope = :scope AND version = 0 AND tenant = :tenant LIMIT 1;
-
 -- name: channels_find
 SELECT l.root FROM channels c JOIN lineages l ON l.id = c.lineage WHERE c.tenant = :tenant AND c.session_key = :session_key;
 
@@ -154,7 +150,9 @@ INSERT INTO channels (tenant, session_key, lineage) VALUES (:tenant, :session_ke
 -- name: lineages_find
 SELECT l.id, l.root, l.tip, l.scope, l.session_key, l.system_prompt, l.next_position, l.compacted_to, l.state, l.chain, l.branches, l.erasures,
        t.parent_id AS parent, c.passages AS scope_size, c.memories AS scope_memories,
-       c.erasures AS scope_erasures, c.changes AS scope_changes
+       c.erasures AS scope_erasures, c.changes AS scope_changes,
+       (l.session_key IS NOT NULL AND EXISTS (SELECT 1 FROM lineages o WHERE o.scope = l.scope AND o.id <> l.id AND o.tenant = l.tenant))
+       OR (c.memories > 0 AND EXISTS (SELECT 1 FROM memories m WHERE m.scope = l.scope AND m.version = 0 AND m.tenant = l.tenant)) AS shared
 FROM sessions s JOIN lineages l ON l.id = s.lineage JOIN sessions t ON t.tenant = l.tenant AND t.id = l.tip JOIN scopes c ON c.id = l.scope
 WHERE s.tenant = :tenant AND s.id = :id;
 
