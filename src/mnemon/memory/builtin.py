@@ -186,7 +186,7 @@ def gather(tx: Tx, *, query: Query, found: Sequence[Recalled], telling: Sequence
         called = memories.called(Call(places=sorted(beside))) if beside else []
         known.called += called
     known.echoed = repeated(memories, telling, known)
-    if known.echoed and (beside := stating(found, known) - looked.keys()):
+    if known.echoed and (beside := ({(e.session_id, e.position) for e in known.evidence.values()} | stating(found, known)) - looked.keys()):
         known.called += memories.called(Call(places=sorted(beside)))
     if known.memories and query.lineage:
         known.sessions = frozenset(memories.sessions(query.lineage))

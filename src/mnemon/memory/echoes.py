@@ -54,7 +54,7 @@ def telling(text: str, *, values: tuple[str, ...], subject: str, attribute: str)
 
 
 def repeats(said: Words, of: Telling, *, reply: bool = False) -> bool:
-    """Whether a sentence with these words repeats a statement. In the very reply to it (`reply`), the value alone does."""
+    """Whether a sentence with these words repeats a statement. In the reply to it and nothing else (`reply`), the value does."""
     if len(of.whole) >= TELLING and of.whole <= said:
         return True
     return any(value <= said and (reply or distinct(value) or not of.topic.isdisjoint(said)) for value in of.values)

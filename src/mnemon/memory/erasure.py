@@ -178,7 +178,7 @@ class Planning:
 
     def _strike_repeated(self, memory: Remembered, stated: Sequence[Evidence]) -> None:
         """Sentences of replies that repeat it, as "Noted: your cat is called Miso" does."""
-        telling, answers = echoes.of_memory(memory), {(e.lineage, e.position + 1) for e in stated}
+        telling, answers = echoes.of_memory(memory), {(e.lineage, e.position + 1) for e in stated if self._states_one(e)}
         anchors = {longest(text) for text in (memory.text, *memory.details.values)} - {""}
         found = {said.place: said for anchor in anchors for said in self.rows.holding(anchor)}
         for place, said in found.items():
@@ -189,6 +189,11 @@ class Planning:
                 if echoes.repeats(echoes.words_of(sentence), telling, reply=place in answers):
                     self._cut(*place, start, end - start)
                     self.plan.words[sentence.strip()] = None
+
+    def _states_one(self, evidence: Evidence) -> bool:
+        """Whether a message states one memory only: what a reply to it repeats is that."""
+        there = self.rows.evidence(evidence.lineage, first=evidence.position, last=evidence.position)
+        return len({spot.memory for spot in there}) == 1
 
     def _cut(self, lineage: int, position: int, start: int, length: int) -> None:
         place = (lineage, position)

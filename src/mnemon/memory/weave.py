@@ -138,9 +138,8 @@ class Weave:
         return found
 
     def replies(self, line: Recalled, memory: str) -> bool:
-        """Whether a line is of the very reply to the message that states a memory."""
-        stating = [(session_id, position) for session_id, position, _ in self.by_memory.get(memory, ())]
-        return line.role == "assistant" and (line.session_id, line.position - 1) in stating
+        """Whether a line is of the very reply to the message that states a memory and nothing else."""
+        return line.role == "assistant" and {s.memory for s in self.spots.get((line.session_id, line.position - 1), ())} == {memory}
 
     # -- which lines ----------------------------------------------------------------------------------------------------
 
