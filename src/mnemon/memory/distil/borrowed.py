@@ -60,10 +60,18 @@ FICTION = re.compile(
     r"|\byou(?:['’]re|\s+(?:are|play|will\s+be))\s+[^.!?\n]{2,60}?\band\s+(?:i\s+(?:am|play|will\s+be)|i['’](?:m|ll\s+be))\b",
 )
 # A story or a play has one of these in it: looking for them is much quicker than for the pattern.
-PLAYS = tuple(
-    "pretend role you're story tale novel scene script sketch play fiction adventure fable logue sitcom rap limerick poem song".split()
+PLAYS = ("pretend", "role", "you're", "you’re", "you are", "you will be", "play")
+STORIES = tuple("story tale novel scene script sketch fiction adventure fable logue sitcom rap limerick poem song".split())
+STORIES += ("diary entry",)
+MAKES = tuple("write tell compose make continue start invent draft give create improvise".split())
+
+# With one of these begins whatever `ORDERED` finds.
+WORK = frozenset(
+    "proof proofread translate summarise summarize sum rewrite reword rephrase paraphrase correct edit polish shorten"
+    " simplify spell spellcheck condense improve complete continue finish fix format review check convert analyse analyze"
+    " transcribe grade critique turn read reply answer respond look go comment feedback extract classify parse repeat type".split()
 )
-PLAYS += ("diary entry", "you are", "you’re", "you will be")
+LETTERS = re.compile(r"[a-z]+")
 
 QUOTED = re.compile(r"[\"“„«](?P<inner>[^\"”“»\n]+)[\"”“»]")
 
@@ -81,13 +89,19 @@ def stretches(text: str) -> list[tuple[int, int, str]]:
         closing = CLOSING.search(text, letter.end())
         found.append((letter.start(), closing.end() if closing else len(text), "letter"))
     head = low[:HEAD]
-    if any(hint in head for hint in PLAYS) and (fiction := FICTION.search(head)):
+    if plays(head) and (fiction := FICTION.search(head)):
         found.append((fiction.start(), len(text), "fiction"))
     return _apart(found) if found else found
 
 
+def plays(head: str) -> bool:
+    """Whether there may be a play or a story in it, which somebody is to make."""
+    return any(hint in head for hint in PLAYS) or (any(hint in head for hint in STORIES) and any(hint in head for hint in MAKES))
+
+
 def _worked_on(text: str, low: str) -> Iterator[tuple[int, int, str]]:
-    ordered = ORDERED.search(low, 0, HEAD) or SHOWN.search(low, 0, HEAD)
+    ordered = None if WORK.isdisjoint(LETTERS.findall(low, 0, HEAD)) else ORDERED.search(low, 0, HEAD)
+    ordered = ordered or SHOWN.search(low, 0, HEAD)
     if ordered:
         quoted = QUOTED.match(text, ordered.end())
         yield ordered.end(), quoted.end() if quoted else len(text), "worked_on"

@@ -27,6 +27,7 @@ LEADING = re.compile(
     rf"(?:(?:due\s+to|owing\s+to|because\s+of|on\s+account\s+of|thanks\s+to|because)\s+(?P<cause>[^,;]+?)|(?:since|as)\s+{CLAUSE_AFTER}(?P<cause2>[^,;]+?)),\s+(?P<effect>.+)$",
     re.DOTALL,
 )
+LEADS = ("due", "owing", "because", "on", "thanks", "since", "as")
 # cause, then effect
 FORWARD = re.compile(
     r"(?:,|;|\s+[–—-])\s*(?:and\s+)?(?:so(?!\s+(?:that|far|much|many|on|keep|please)\b)|which\s+is\s+why|(?:that|this)(?:['’]s|\s+is|\s+was)\s+why|hence|therefore|thus|which\s+(?:made|forced|led)\s+(?:us|me)\s+to)\s+"
@@ -77,7 +78,7 @@ def cause_of(text: str, low: str, lows: frozenset[str]) -> Cause | None:
     if lows & {"it", "what"} and (cleft := CLEFT.match(low)):
         cause, effect = ("cause", "effect") if cleft["cause"] else ("cause2", "effect2")
         return _made(text[slice(*cleft.span(cause))], text[slice(*cleft.span(effect))], late=True)
-    leading = LEADING.match(low)
+    leading = LEADING.match(low) if low.startswith(LEADS) else None
     if leading:
         return _made(text[slice(*leading.span("cause" if leading["cause"] else "cause2"))], text[slice(*leading.span("effect"))])
     if backward := BACKWARD.search(low):

@@ -41,7 +41,7 @@ def distil(text: str, *, origin: Origin, said_at: float, timezone: str = "UTC") 
             reading = _read(text[piece.start : piece.end])
             rule = reading.refused
             found = [] if rule else list(_candidates(reading, at=piece.start, noted=piece.noted, said_at=said_at, zone=zone))
-            rule = rule or worth.nothing_in(reading)
+            rule = rule or ("" if found else worth.nothing_in(reading))
         candidates += found
         if not found:
             end = min(piece.end, piece.start + sentences.LONGEST)

@@ -79,6 +79,6 @@ def slot(text: str, clause: Clause) -> Slot | None:
         found = states.verb(text, clause, subject)
     if found is None or not found.subject or not found.attribute:
         return None if found is None or not found.values else found._replace(subject="", attribute="", single=False)
-    if subject.other or subject.theirs or clause.negated or (clause.past and not found.changed):
+    if found.single and (subject.other or subject.theirs or clause.negated or (clause.past and not found.changed)):
         found = found._replace(single=False)
     return found

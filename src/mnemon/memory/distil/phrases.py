@@ -20,6 +20,7 @@ WHEN = re.compile(
     r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|may|june|july|august|september|october|november|december|"
     r"(?:1[89]|20)\d\d-\d\d-\d\d|[0-2]?\d:[0-5]\d|\d{1,2}\s?(?:a\.?m|p\.?m)|noon|midnight|(?:19|20)\d\d$|tomorrow|q[1-4])\b",
 )
+DIGIT = re.compile(r"\d")
 VERSION = re.compile(r"v?\d+(?:\.\d+){2,}$|(?:version|release)\s+v?\d")
 PERCENT = re.compile(r"\d[\d.,]*\s?(?:%|percent|per\s?cent)")
 NUMBER = re.compile(
@@ -59,12 +60,16 @@ class Phrase:
         return " ".join(sorted({*self.owner, self.head} - {""}))
 
 
+PRONOUNS = {low: Phrase(head="", pronoun=low) for low in ("", *lexicon.PRONOUNS)}
+"""Nobody, and whom a pronoun names: half of all subjects."""
+
+
 def phrase(found: Sequence[Word]) -> Phrase:
     """Take a noun phrase apart."""
     if not found:
-        return Phrase(head="")
+        return PRONOUNS[""]
     if len(found) == 1 and found[0].low in lexicon.PRONOUNS:
-        return Phrase(head="", pronoun=found[0].low)
+        return PRONOUNS[found[0].low]
     first = found[0].low
     core, tail = _cut(found)
     owner: list[str] = []
@@ -135,13 +140,15 @@ def shape(value: str) -> Shape:
     low = value.lower()
     if WHEN.search(low):
         return "when"
-    if VERSION.match(low):
+    digits = DIGIT.search(low) is not None
+    if digits and VERSION.match(low):
         return "version"
-    if PERCENT.search(low):
+    if digits and PERCENT.search(low):
         return "percent"
-    if NUMBER.match(low) and not CODE.match(value):
+    code = digits and CODE.match(value)
+    if not code and NUMBER.match(low):
         return "number"
-    if CODE.match(value):
+    if code:
         return "code"
     bare = value.removeprefix("the ").removeprefix("The ")
     return "name" if bare[:1].isupper() else "words"

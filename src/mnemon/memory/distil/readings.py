@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from mnemon.memory import words
 from mnemon.memory.distil import causes, clauses, cues, frames, lexicon, phrases, refusals, retractions, slots
@@ -133,16 +134,20 @@ def terms(found: Sequence[Word], *, verb: str = "") -> tuple[str, ...]:
     got: dict[str, None] = {}
     for word in found:
         low = word.low
-        if low.isalpha():
-            if verb and low in lexicon.VERBS and lexicon.VERBS[low].lemma == verb:
-                continue
-            stems = words.normal(low)
-        elif any(c.isdigit() for c in low):
-            got[low] = None
+        if verb and low in lexicon.VERBS and lexicon.VERBS[low].lemma == verb:
             continue
-        else:
-            stems = tuple(stem for part in INNER.split(low) for stem in words.normal(part))
-        for stem in stems:
-            if stem not in GENERIC:
-                got[stem] = None
+        for stem in telling(low):
+            got[stem] = None
     return tuple(got)[:MOST_TERMS]
+
+
+@lru_cache(maxsize=16384)
+def telling(low: str) -> tuple[str, ...]:
+    """What a word is compared by: numbers whole, parts by themselves, what any sentence may have not at all."""
+    if low.isalpha():
+        stems = words.normal(low)
+    elif any(c.isdigit() for c in low):
+        return (low,)
+    else:
+        stems = tuple(stem for part in INNER.split(low) for stem in words.normal(part))
+    return tuple([stem for stem in stems if stem not in GENERIC])

@@ -13,6 +13,12 @@ QUESTION = re.compile(
     rf"(?:(?:and|but|so|also|ok(?:ay)?|well|anyway|hey|hi|hello|please|by\s+the\s+way|btw)[,:]?\s+)*(?:(?:what|which|who|whom|whose|when|where|why|how)(?:['’]s|['’]re)?\s+(?:\w+\s+){{0,4}}?{AUX}\b|"
     rf"(?:what|who|where|how)['’](?:s|re)\b|how\s+(?:about|come|long|much|many|often|far)\b|what\s+about\b|{AUX}\s+(?:i|you|we|they|he|she|it|there|this|that|the|my|our|your|a|an|any|some|people|one)\b|any\s+(?:idea|tips?|advice|thoughts|suggestions|reading)\b)",
 )
+# How whatever `QUESTION` finds begins: most sentences are told by their first letters.
+FIRST = re.compile(r"[a-z]+")
+OPENS = frozenset(
+    "and but so also ok okay well anyway hey hi hello please by btw what which who whom whose when where why how any do does did is are was"
+    " were am can could should would will shall have has had may might isn aren don doesn didn won couldn shouldn wouldn".split()
+)
 ENDS_ASKING = re.compile(r"[?？؟][\"”’)\]\s.!]*$")
 HYPOTHETICAL = re.compile(
     r"(?:(?:and|but|so|well|ok(?:ay)?|now)[,:]?\s+)*(?:what\s+if|suppos(?:e|ing)|imagine|assum(?:e|ing)|let['’]?s\s+(?:say|assume|imagine|pretend)|say\s+(?:we|i|you)\b|hypothetically|in\s+theory|theoretically)\b|"
@@ -94,7 +100,7 @@ def rule_for(low: str, body: str, lows: frozenset[str]) -> str:
 
     `low` is the sentence in small letters, `body` it without its lead-in, `lows` its words.
     """
-    if ENDS_ASKING.search(low) or QUESTION.match(low) or QUESTION.match(body):
+    if ENDS_ASKING.search(low) or asks(low) or (len(body) != len(low) and asks(body)):
         return "question"
     if quoted := _quotes(body, lows):
         return quoted
@@ -103,6 +109,11 @@ def rule_for(low: str, body: str, lows: frozenset[str]) -> str:
     if lows & SUPPOSING and (HYPOTHETICAL.search(body) or CONDITIONAL.search(body)):
         return "hypothetical"
     return "wish" if lows & WISHING and WISH.search(body) else ""
+
+
+def asks(low: str) -> bool:
+    first = FIRST.match(low)
+    return first is not None and first.group() in OPENS and QUESTION.match(low) is not None
 
 
 def _quotes(text: str, lows: frozenset[str]) -> str:

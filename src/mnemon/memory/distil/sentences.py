@@ -42,7 +42,8 @@ INTRO = re.compile(
 )
 PERSONAL = re.compile(r"\b(?:I|I'm|I've|I'll|[Ww]e|[Ww]e're|[Ww]e've|[Mm]y|[Oo]ur|me|us)\b")
 QUOTE = re.compile(r"\"[^\"\n]{1,600}\"|“[^”\n]{1,600}”|„[^“”\n]{1,600}[“”]|«[^»\n]{1,600}»")
-STOP = re.compile(r"(?:[.!?…]+[\"”’)\]]*(?=\s|$)|[。！？]+[」』”]?)\s*")
+# Both ends begin with a sign, named first: so the text is searched for the signs alone.
+STOP = re.compile(r"[.!?…。！？](?:(?<=[.!?…])[.!?…]*[\"”’)\]]*(?=\s|$)|(?<=[。！？])[。！？]*[」』”]?)\s*")
 ABBREVIATIONS = frozenset(
     "dr mr mrs ms prof st sr jr no nr vs e.g i.e approx ca cf fig corp dept est gen col sgt rev hon min max u.s jan feb mar apr jun jul"
     " aug sep sept oct nov dec ave blvd vol p pp art ph.d".split()
@@ -132,8 +133,9 @@ def kind_of(text: str, start: int, end: int) -> str:
 
 def sentences(text: str, run: list[tuple[int, int]]) -> Iterator[Piece]:
     """The sentences of some lines of prose; a line that goes on in small letters is one with the next."""
+    quoted = '"' in text or "“" in text or "„" in text or "«" in text
     for start, end in paragraphs(text, run):
-        quotes = [m.span() for m in QUOTE.finditer(text, start, end)]
+        quotes = [m.span() for m in QUOTE.finditer(text, start, end)] if quoted else []
         starts = [s for s, _ in quotes]
         at = start
         for stop in STOP.finditer(text, start, end):

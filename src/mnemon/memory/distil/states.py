@@ -177,7 +177,7 @@ def verb(text: str, clause: Clause, subject: Phrase) -> Slot | None:
     if habit and shape(got[0]) == "words":
         attribute = " ".join(filter(None, [verb, preposition, *phrases.plain(got[0].split()), "when"]))
         return Slot(rule="habit", subject=owner, attribute=attribute, values=(habit,), single=owner != USER and not slots.several(subject))
-    return _plain(clause._replace(verb=verb), subject, got=got, preposition=preposition)
+    return _plain(clause if verb == clause.verb else clause._replace(verb=verb), subject, got=got, preposition=preposition)
 
 
 def _habit(text: str, rest: Sequence[Word]) -> str:

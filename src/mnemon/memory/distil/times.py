@@ -50,7 +50,7 @@ HINTS = frozenset(
 )
 HINTS |= MONTHS.keys() | DAYS.keys()
 
-# Something of this stands in whatever `TIME` finds, and can be looked for in a tenth of the time.
+# Where none of these words stands by itself, something of this is part of whatever `TIME` finds: 3-June, 2026-06-17.
 HINT = re.compile(
     r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|day|week|month|quarter|year|spring|summer|autumn|fall|winter|night|morning|afternoon"
     r"|evening|tomorrow|q[1-4]|1[89]\d\d|20\d\d"
@@ -61,7 +61,7 @@ DIGIT = re.compile(r"\d")
 def happened(text: str, lows: frozenset[str], *, said_at: float, zone: ZoneInfo, past: bool) -> When | None:
     """The first time that a sentence names, or nothing; `past` says how it is told."""
     low = text.lower()
-    if not lows & HINTS and not (DIGIT.search(text) and HINT.search(low)):
+    if lows.isdisjoint(HINTS) and not (DIGIT.search(text) and HINT.search(" ".join([w for w in lows if not w.isalpha()]))):
         return None
     found = TIME.search(low)
     if found is None:

@@ -94,8 +94,10 @@ def negated(reading: Reading) -> bool:
     """Whether the sentence denies what it speaks of."""
     if reading.clause is not None and reading.clause.negated:
         return True
-    pattern = NOT if reading.clause is not None and reading.clause.command else NO_MORE
-    return bool(pattern.search(reading.low))
+    low = reading.low
+    if reading.clause is not None and reading.clause.command:
+        return bool(NOT.search(low))
+    return ("no" in low or "can" in low) and bool(NO_MORE.search(low))
 
 
 def keeping(reading: Reading) -> bool:
@@ -123,15 +125,15 @@ def keeping(reading: Reading) -> bool:
         return True
     if reading.cue.cue == "correction" and reading.cue.about:  # "it's Ada, not Ida"
         return True
-    greeting = bool(refusals.GREETING.match(text))
     if clause is None:
-        return anchored(reading) and len(content) > 1 and not greeting and (":" in text or _digits(text) or text.startswith("no "))
+        telling = len(content) > 1 and (":" in text or text.startswith("no ") or _digits(text))
+        return telling and anchored(reading) and not refusals.GREETING.match(text)
     passing = bool(refusals.PASSING.match(text)) and not _digits(text)
     if passing:
         return False
     if reading.cue.cue in ("correction", "reversal", "update"):
         return True
-    if greeting and len(content) < 3:
+    if len(content) < 3 and refusals.GREETING.match(text):
         return False
     if kind in ("decision", "plan", "preference") and (len(content) > 1 or kind != "plan" or clause.negated):
         return _meant(reading, kind)
@@ -181,7 +183,7 @@ def _task(reading: Reading) -> bool:
 
 
 def _digits(text: str) -> bool:
-    return any(c.isdigit() for c in text)
+    return any(map(str.isdigit, text))
 
 
 def anchored(reading: Reading) -> bool:
