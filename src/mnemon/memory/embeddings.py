@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,8 @@ from mnemon.memory.vectors import Floats
 WEIGHTS = "weights/l2_supercat_256.safetensors"
 TOKENS = "tokenizers/l2_supercat_tokenizer_config.json"
 WORDS_KEPT = 20_000
+BLANK = "▁"  # opens every word
+NUMBERED = re.compile("([^0-9]*)((?:[0-9][^0-9]?)+)")  # no token holds a digit beside anything else
 LONGEST_WORD = 40  # characters; longer ones are hardly ever seen again
 
 
@@ -43,7 +47,8 @@ class Encoder:
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
         # The tokenizer never joins two words, so each can be looked up by itself; that is ten times as fast.
-        self._kept = lru_cache(maxsize=WORDS_KEPT)(self._tokens)
+        self.letters = {token: number for token, number in self.tokenizer.get_vocab().items() if len(token) == 1}
+        self.words = {"": [self.letters[BLANK]]}
         self.vector = lru_cache(maxsize=64)(self._vector)  # a message is first asked with and then stored
 
     def packed(self, texts: Sequence[str]) -> list[bytes]:
@@ -55,7 +60,7 @@ class Encoder:
 
     def _vector(self, text: str) -> Floats:
         """The unit vector of a text; zero if there is nothing in it."""
-        found = [token for word in text.split() for token in (self._kept(word) if len(word) <= LONGEST_WORD else self._tokens(word))]
+        found = self._tokens(text.split())
         if not found:
             return np.zeros(vectors.DIMENSIONS, np.float32)
         self._widen(found)
@@ -70,8 +75,34 @@ class Encoder:
             self.rows[new] = self.table[new]
             self.known[new] = True
 
-    def _tokens(self, word: str) -> tuple[int, ...]:
-        return tuple(self.tokenizer.encode(word, add_special_tokens=False).ids)
+    def _tokens(self, words: list[str]) -> list[int]:
+        """The tokens of all words, in order."""
+        known = {word: self.words.get(word) for word in words}
+        if new := [word for word, tokens in known.items() if tokens is None]:
+            known |= self._looked_up(new)
+        return list(chain.from_iterable(known[word] or () for word in words))
+
+    def _looked_up(self, words: list[str]) -> dict[str, list[int]]:
+        """The tokens of words that were not seen lately: read in one call, but for digits and what stands between them."""
+        parts = {word: self._parts(word) for word in words}
+        heads = {head: self.words.get(head) for head, _ in parts.values()}
+        if new := [head for head, tokens in heads.items() if tokens is None]:
+            found: dict[str, list[int]] = {head: [] for head in new}
+            read = self.tokenizer.encode(new, is_pretokenized=True, add_special_tokens=False)
+            for place, token in zip(read.word_ids, read.ids, strict=True):
+                if place is not None:  # as it is of special tokens only, and none was asked for
+                    found[new[place]].append(token)
+            heads |= found
+            if len(self.words) + len(found) > WORDS_KEPT:
+                self.words = {"": self.words[""]}
+            self.words.update((head, tokens) for head, tokens in found.items() if len(head) <= LONGEST_WORD)
+        return {word: [*(heads[head] or ()), *tail] for word, (head, tail) in parts.items()}
+
+    def _parts(self, word: str) -> tuple[str, list[int]]:
+        """What a word begins with, and the tokens of the rest, if that are digits with a character here and there: then each is a token."""
+        found = NUMBERED.fullmatch(word)
+        tail = [self.letters.get(c, -1) for c in found[2]] if found else []
+        return (found[1], tail) if found and -1 not in tail else (word, [])
 
 
 def package_folder() -> Path:

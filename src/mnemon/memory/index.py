@@ -56,6 +56,7 @@ class Index:
         self.unsaved: dict[int, bytes] = {}
         self.gone: set[int] = set()
         self.middle: tuple[int, Floats] | None = None
+        self.named = False  # whether anybody opened a passage by name
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -91,6 +92,7 @@ class Index:
             posting = self.postings.get(word)
             if posting is None:
                 self.postings[word] = row.to_bytes(4, "little")
+                self.named = self.named or word[0] == marks.SPEAKER_SIGN
             elif isinstance(posting, bytes):
                 self.postings[word] = array("I", (int.from_bytes(posting, "little"), row))
             else:
@@ -164,20 +166,22 @@ class Index:
         The rarest words come first, until enough was scored: a question costs about the same in a scope of any size.
         """
         count = len(self)
-        found = sorted((len(p) if isinstance(p, array) else 1, w, p) for w in words if (p := self.postings.get(w)))
-        used: list[tuple[int, array[int] | bytes]] = []
-        weights: list[float] = []
-        room = POSTINGS_SCORED
-        for frequency, _, posting in found:
-            if used and (frequency > room or (count > SMALL_SCOPE and frequency > count * TELLING_SHARE)):
+        known = self.postings
+        found = sorted([(4 * len(p) if isinstance(p, array) else 4, w, p) for w in words if (p := known.get(w))])
+        room = 4 * POSTINGS_SCORED  # bytes, four for each row
+        common = 4 * count * TELLING_SHARE if count > SMALL_SCOPE else room
+        used = 0
+        for size, _, _ in found:
+            if used and (size > room or size > common):
                 break
-            room -= frequency
-            used.append((frequency, posting))
-            weights.append(rarity(frequency, count) * (K1 + 1))
+            room -= size
+            used += 1
         if not used:
             return np.empty(0, np.int64), np.empty(0, np.float32)
-        rows = np.frombuffer(b"".join(p for _, p in used), np.uint32)
-        sums = np.bincount(rows, weights=np.repeat(weights, [f for f, _ in used]), minlength=count)
+        rows = np.frombuffer(b"".join([p for _, _, p in found[:used]]), np.uint32)
+        frequencies = np.array([size for size, _, _ in found[:used]]) >> 2
+        weights = np.log1p((count - frequencies + 0.5) / (frequencies + 0.5)) * (K1 + 1)
+        sums = np.bincount(rows, weights=weights.repeat(frequencies), minlength=count)
         matching = np.flatnonzero(sums)
         lengths = np.frombuffer(self.lengths, np.uint16)[matching] / max(self.total_length / count, 1.0)
         return matching, np.asarray(sums[matching] / (1 + K1 * (1 - B + B * lengths)), dtype=np.float32)
@@ -240,6 +244,8 @@ class Index:
     def _weights(self, rows: Rows, question: Question) -> Floats:
         """What it counts who said a passage."""
         weights = np.where(np.frombuffer(self.replies, np.bool_)[rows], np.float32(ranking.REPLY), np.float32(1))
+        if not self.named:
+            return weights
         often = max(3, SPEAKS_OFTEN * len(self))
         named = [p for mark in question.speakers if isinstance(p := self.postings.get(mark), array) and len(p) >= often]
         if named:

@@ -13,6 +13,7 @@ from mnemon.memory import words
 REPLY = "!reply"
 STANDING = "!standing"
 STATED = "!stated"
+SPEAKER_SIGN = "@"
 
 # Bridges of group chats, and transcripts, open a message with its speaker: "[18:02] Mary Ann: hello".
 SPEAKER = re.compile(r"(?:\[[^\]\n]{1,60}\]\s*)?([^\W\d_][^\s:：]{0,30}(?: [^\W\d_][^\s:：]{0,30}){0,2})[:：]\s")
@@ -36,8 +37,8 @@ def marks(text: str, *, role: str, first: bool, stated: bool) -> list[str]:
 
 def speakers(names: Iterable[str]) -> list[str]:
     """The marks of those who are called by one of these words."""
-    return [f"@{name}" for name in names]
+    return [SPEAKER_SIGN + name for name in names]
 
 
 def is_mark(word: str) -> bool:
-    return word.startswith(("!", "@"))
+    return word.startswith(("!", SPEAKER_SIGN))

@@ -12,13 +12,17 @@ MEANT = 2000  # characters of its end that say what it is about
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A message that asks. `speakers` are the marks of those it may name."""
+    """A message that asks."""
 
     words: tuple[str, ...]
-    speakers: tuple[str, ...]
     meant: str
+
+    @property
+    def speakers(self) -> list[str]:
+        """The marks of those it may name."""
+        return marks.speakers(self.words)
 
 
 def read(text: str) -> Question:
     asked = tuple(dict.fromkeys(words.words(text[-LONGEST:])))
-    return Question(words=asked, speakers=tuple(marks.speakers(asked)), meant=text[-MEANT:])
+    return Question(words=asked, meant=text[-MEANT:])

@@ -6,6 +6,7 @@ plateau (ADR 0012).
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,10 @@ def by_words(rows: Rows, matches: Floats, count: int) -> Floats:
 
 def by_meaning(likeness: Floats, sample: Floats) -> Floats:
     """Likeness in standard deviations of a sample of the scope."""
-    return np.asarray((likeness - sample.mean()) / max(float(sample.std()), LEAST_SPREAD), dtype=np.float32)
+    mean = np.add.reduce(sample) / np.float32(len(sample))
+    around = sample - mean
+    spread = max(math.sqrt(float(around @ around) / len(sample)), LEAST_SPREAD)
+    return np.asarray((around if sample is likeness else likeness - mean) * np.float32(1 / spread), dtype=np.float32)
 
 
 def reach_of(size: float) -> int:

@@ -41,6 +41,9 @@ remembered = lru_cache(maxsize=64)(found_in)  # a message is first asked with an
 @lru_cache(maxsize=16384)
 def normal(word: str) -> tuple[str, ...]:
     """What a word is indexed as: nothing, itself without accents and endings, or the pairs of characters of a script without spaces."""
+    if word.isascii():
+        folded = word.lower()
+        return () if folded in STOPWORDS else (stem(folded),)
     folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", word).casefold())
     folded = "".join(c for c in folded if not unicodedata.combining(c))
     folded = "".join(WORD.findall(unicodedata.normalize("NFC", folded)))
