@@ -166,7 +166,8 @@ def flat_exchanges(groups: Sequence[list[Unit]]) -> list[Unit]:
 
 
 def price(counter: tokens.Counter, messages: Sequence[StoredMessage]) -> int:
-    return sum(size(counter, m) for m in messages)
+    name = counter.name  # a turn asks for the price of its whole history more than once
+    return sum([m.tokens if m.tokens is not None and m.counted_by == name else size(counter, m) for m in messages])
 
 
 def too_long(needed: int, budget: int) -> errors.Invalid:
@@ -256,7 +257,7 @@ def left_out(messages: list[StoredMessage], counter: tokens.Counter, notes: int,
             {
                 "block": "history",
                 "messages": len(messages),
-                "tokens": sum(size(counter, m) for m in messages),
+                "tokens": price(counter, messages),
                 "from_position": messages[0].position,
                 "to_position": messages[-1].position,
                 "reason": "the budget is full",

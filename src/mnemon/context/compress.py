@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from mnemon.context import blocks, tokens
-from mnemon.context.assemble import size
+from mnemon.context.assemble import price
 from mnemon.context.exchanges import exchanges, units
 from mnemon.context.extract import Extract
 from mnemon.context.notes import REQUEST, Note, of_statements
@@ -42,15 +42,15 @@ class Compaction:
 def leaving(live: Sequence[StoredMessage], *, counter: tokens.Counter, budget: int, compress_at: float) -> list[list[StoredMessage]]:
     """The oldest exchanges, if it is time for them to go: none while the live transcript is below its share of the budget."""
     threshold = int(budget * compress_at)
-    if sum(size(counter, m) for m in live) <= threshold:
+    if price(counter, live) <= threshold:
         return []
     groups = exchanges(live)
     if len(groups) == 1 and not live[-1].message.calls and any(m.role == "tool" for m in live):
         groups = units(groups[0])  # one exchange of many tool calls: its older steps may go
-    room = int(threshold * KEPT_SHARE) - sum(size(counter, m) for m in groups[-1])
+    room = int(threshold * KEPT_SHARE) - price(counter, groups[-1])
     keep = 1
-    while keep < len(groups) and (price := sum(size(counter, m) for m in groups[-keep - 1])) <= room:
-        room -= price
+    while keep < len(groups) and (cost := price(counter, groups[-keep - 1])) <= room:
+        room -= cost
         keep += 1
     return groups[:-keep]
 
@@ -88,13 +88,13 @@ def select(notes: Sequence[Note], *, counter: tokens.Counter, room: int) -> list
         expired = kind == REQUEST and note.line.position < latest - 2 * RECENT_EXCHANGES
         if expired or (note.follows and note.follows not in shown):
             continue
-        price = counter.count(blocks.state_line(note.line)) + 1
-        if price <= min(room, passing.get(kind, room)):
+        cost = counter.count(blocks.state_line(note.line)) + 1
+        if cost <= min(room, passing.get(kind, room)):
             chosen.append(note)
             shown.update(note.memories)
-            room -= price
+            room -= cost
             if kind in passing:
-                passing[kind] -= price
+                passing[kind] -= cost
     return sorted(chosen, key=said)
 
 

@@ -47,7 +47,7 @@ def continues(new: Sequence[Message]) -> bool:
 
 def completed(history: Sequence[StoredMessage], new: Sequence[Message]) -> list[StoredMessage]:
     """The history with a result for every tool call: a client may drop a call and say something else, but models refuse half of a pair."""
-    if not any(m.message.calls for m in history):
+    if not [m for m in history if m.message.body.get("tool_calls")]:
         return list(history)
     given = {m.message.body.get("tool_call_id") for m in history if m.role == "tool"}
     given |= {m.body.get("tool_call_id") for m in new if m.role == "tool"}

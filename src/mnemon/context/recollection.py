@@ -57,6 +57,8 @@ def marked(passage: Recalled) -> str:
 
 def fit(found: Sequence[Recalled], *, counter: tokens.Counter, room: int) -> tuple[list[Recalled], int]:
     """The best passages that fit, each with those it needs or not at all, in the order in which they were said, and their price."""
+    if not found:
+        return [], 0
     frame = spent = counter.count(blocks.recall([])) + BLOCK_JOIN
     by_key = {passage.key: passage for passage in found}
     units: list[list[Recalled]] = []

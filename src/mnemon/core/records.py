@@ -45,7 +45,8 @@ class Message:
 
     @property
     def role(self) -> str:
-        return str(self.body["role"])
+        role: str = self.body["role"]
+        return role
 
     @property
     def text(self) -> str:

@@ -93,7 +93,7 @@ def checked(text: str, *, code: str, param: str) -> str | None:
     if len(text) > LONGEST:
         message = f"{param} is {len(text)} characters long, at most {LONGEST} are allowed"
         raise errors.Invalid(message, code=code, param=param)
-    if any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in text):
+    if not (text.isascii() and text.isprintable()) and any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in text):
         message = f"{param} holds a control character"
         raise errors.Invalid(message, code=code, param=param)
     return text

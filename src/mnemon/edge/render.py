@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -15,6 +14,8 @@ from mnemon.turn.running import Running
 
 # How long the response waits for the model's first word before it begins: until then a failure still gets its own status.
 PATIENCE = 10.0
+
+FIRST_LOOK = 0.05  # seconds until a client that went away is noticed at the earliest
 
 Headers = Callable[[Running], Mapping[str, str]]
 
@@ -39,9 +40,12 @@ class Whole(Response):
         self.background = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with watched(self.running, receive, leave_cancels=self.leave_cancels):
+        with Watch(self.running, receive, leave_cancels=self.leave_cancels):
             body = await self.running.result()
-            await JsonResponse(body, 200, self.headers_of(self.running))(scope, receive, send)
+            length = (b"content-length", b"%d" % len(body))
+            headers = [(b"content-type", b"application/json"), length, *raw(self.headers_of(self.running))]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.body", "body": body})
 
 
 class Stream(Response):
@@ -55,7 +59,7 @@ class Stream(Response):
         self.background = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with watched(self.running, receive, leave_cancels=self.leave_cancels):
+        with Watch(self.running, receive, leave_cancels=self.leave_cancels):
             await self.running.ready(PATIENCE)
             await send({"type": "http.response.start", "status": 200, "headers": self._start()})
             straight = scope.get("state", {}).get("send", send)
@@ -69,36 +73,53 @@ class Stream(Response):
             (b"cache-control", b"no-cache"),
             (b"x-accel-buffering", b"no"),
         ]
-        return fixed + [(name.lower().encode(), value.encode("latin-1")) for name, value in self.headers_of(self.running).items()]
+        return fixed + raw(self.headers_of(self.running))
 
 
-@contextlib.asynccontextmanager
-async def watched(running: Running, receive: Receive, *, leave_cancels: bool) -> AsyncIterator[None]:
-    """Notice when the client goes away: stop sending, and, if nobody else needs it, stop the turn."""
-    task = asyncio.current_task()
-    left = False
+def raw(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
 
-    def leave(_watcher: asyncio.Task[None]) -> None:
-        nonlocal left
-        if task and not _watcher.cancelled():
-            left = True
-            task.cancel()
 
-    watcher = asyncio.create_task(disconnected(receive))
-    watcher.add_done_callback(leave)
-    running.watchers += 1
-    try:
-        yield
-    except asyncio.CancelledError:
-        if leave_cancels and running.task and running.watchers == 1:
-            running.task.cancel()
-        if not left or not task:
-            raise
-        task.uncancel()
-    finally:
-        running.watchers -= 1
-        watcher.remove_done_callback(leave)
-        watcher.cancel()
+class Watch:
+    """Notices when the client goes away while the block runs: stops sending, and, if nobody else needs it, stops the turn.
+
+    It begins to look after a moment. Most that is answered within that time needs no looking, which takes a task of its own.
+    """
+
+    def __init__(self, running: Running, receive: Receive, *, leave_cancels: bool) -> None:
+        self._running = running
+        self._receive = receive
+        self._leave_cancels = leave_cancels
+        self._task = asyncio.current_task()
+        self._watcher: asyncio.Task[None] | None = None
+        self._left = False
+
+    def __enter__(self) -> None:
+        self._running.watchers += 1
+        self._timer = asyncio.get_running_loop().call_later(FIRST_LOOK, self._look)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        self._running.watchers -= 1
+        self._timer.cancel()
+        if self._watcher is not None:
+            self._watcher.remove_done_callback(self._leave)
+            self._watcher.cancel()
+        if not isinstance(error, asyncio.CancelledError):
+            return False
+        if self._leave_cancels and self._running.task and not self._running.watchers:
+            self._running.task.cancel()
+        if self._left and self._task:
+            self._task.uncancel()
+        return self._left
+
+    def _look(self) -> None:
+        self._watcher = asyncio.create_task(disconnected(self._receive))
+        self._watcher.add_done_callback(self._leave)
+
+    def _leave(self, watcher: asyncio.Task[None]) -> None:
+        if self._task and not watcher.cancelled():
+            self._left = True
+            self._task.cancel()
 
 
 async def disconnected(receive: Receive) -> None:

@@ -198,7 +198,7 @@ class Sqlite:
 
     async def glance(self, work: Callable[[base.Tx], T]) -> T:
         """On the event loop: a few rows by their keys take microseconds, a thread would take longer to wake up."""
-        with translated():
+        with TRANSLATED:
             return work(self._here())
 
     async def begin(self, work: Callable[[base.Tx], T], *, writes: bool) -> T:
@@ -263,7 +263,7 @@ class Sqlite:
         connection = tx.connection
         results: list[Result]
         try:
-            with translated():
+            with TRANSLATED:
                 connection.execute("BEGIN IMMEDIATE")
                 alone = len(batch) == 1
                 results = [(batch[0].function(tx), None)] if alone else [savepoint(tx, work) for work in batch]
@@ -370,7 +370,7 @@ def closed() -> errors.Unavailable:
 
 
 def on_a_snapshot(tx: SqliteTx, work: Callable[[base.Tx], T]) -> T:
-    with translated():
+    with TRANSLATED:
         tx.connection.execute("BEGIN")
         try:
             return work(tx)
@@ -397,7 +397,7 @@ def savepoint(tx: SqliteTx, work: Work) -> Result:
     """One unit of work inside a shared transaction: its failure leaves the others alone."""
     tx.connection.execute("SAVEPOINT one")
     try:
-        with translated():
+        with TRANSLATED:
             result = work.function(tx)
     except Exception as error:  # noqa: BLE001 - handed to the caller who waits for this unit
         tx.connection.execute("ROLLBACK TO one")
@@ -427,12 +427,17 @@ def settle(outcomes: list[tuple[asyncio.Future[Any], Any, BaseException | None]]
             future.set_exception(error)
 
 
-@contextlib.contextmanager
-def translated() -> Any:
-    """The driver's errors, in our words."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        raise errors.Unavailable("the database cannot be used at the moment") from error
-    except sqlite3.Error as error:
-        raise errors.StoreError("the database refused a statement") from error
+class Translated:
+    """Around work with the database: the driver's errors, in our words. A class, since every statement of a turn's beginning passes it."""
+
+    def __enter__(self) -> None:
+        """Nothing to begin."""
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, sqlite3.OperationalError):
+            raise errors.Unavailable("the database cannot be used at the moment") from error
+        if isinstance(error, sqlite3.Error):
+            raise errors.StoreError("the database refused a statement") from error
+
+
+TRANSLATED = Translated()

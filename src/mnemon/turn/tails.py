@@ -49,9 +49,10 @@ class Tails:
             return messages
 
     def keep(self, lineage: int, version: Version, messages: Sequence[StoredMessage]) -> None:
-        if any(m.tokens is None for m in messages):
+        sizes = [m.tokens for m in messages if m.tokens is not None]
+        if len(sizes) < len(messages):
             return  # not counted yet: a session's first moments, or a model whose tokenizer is still loading
-        size = sum(m.tokens or 0 for m in messages)
+        size = sum(sizes)
         with self.mutex:
             _, _, freed = self.kept.pop(lineage, (None, (), 0))
             self.kept[lineage] = (version, messages, size)
