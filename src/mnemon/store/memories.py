@@ -204,10 +204,9 @@ class Memories:
         base = self.reserve(len(memories))
         self.tx.many("memories_add", [{**self.key, **columns(m), "number": number} for number, m in enumerate(memories, base + 1)])
         terms = [
-            {**self.key, "term": term, "number": number, "closed": m.state != "active"}
+            {**self.key, "number": number, "terms": as_json(t for t in m.details.terms if NUL not in t), "closed": m.state != "active"}
             for number, m in enumerate(memories, base + 1)
-            for term in dict.fromkeys(m.details.terms)
-            if NUL not in term
+            if m.details.terms
         ]
         if terms:
             self.tx.many("memory_terms_add", terms)

@@ -79,7 +79,9 @@ def judge(candidate: Candidate, *, said_at: float, origin: Origin, known: Sequen
             rule="retraction" if taken else "retraction_of_nothing",
             retracts=tuple(s.id for s in taken if _may(origin, said_at, s)),
         )
-    repeated = next((s for s in _alike_at_sight(candidate, known) if repeats(candidate, s.candidate)), None)
+    if candidate.cue not in TURNS:
+        known = _concerned(candidate, known)
+    repeated = next((s for s in known if repeats(candidate, s.candidate)), None)
     if repeated is not None:
         return Verdict(outcome="merged", rule="repeats", into=repeated.id)
     explained = tuple(s.id for s in _explained(candidate, known))
@@ -102,10 +104,21 @@ def _may(origin: Origin, said_at: float, statement: Statement) -> bool:
     return STRENGTH[origin] >= STRENGTH[statement.origin] and said_at >= statement.said_at
 
 
-def _alike_at_sight(candidate: Candidate, known: Sequence[Statement]) -> list[Statement]:
-    """Those with the same words or of the same slot: no others can say the same."""
+def _concerned(candidate: Candidate, known: Sequence[Statement]) -> list[Statement]:
+    """Those that a candidate which speaks of no change can do anything to: of its slot, of its words, or told without their reason."""
     flat, subject, attribute = _flat(candidate.text), candidate.subject or None, candidate.attribute
-    return [s for s in known if (s.candidate.subject == subject and s.candidate.attribute == attribute) or _flat(s.candidate.text) == flat]
+    explains = bool(candidate.cause and candidate.effect)
+    found = []
+    for s in known:
+        old = s.candidate
+        if (
+            (explains and not old.cause)
+            or (old.attribute == attribute and old.subject == subject)
+            or old.text == candidate.text
+            or _flat(old.text) == flat
+        ):
+            found.append(s)
+    return found
 
 
 def _of_slot(candidate: Candidate, known: Sequence[Statement]) -> list[Statement]:
@@ -128,7 +141,7 @@ def repeats(one: Candidate, two: Candidate) -> bool:
 
 @lru_cache(maxsize=matching.KEPT)
 def _flat(text: str) -> tuple[str, ...]:
-    return tuple([w.casefold() for w in words.WORD.findall(text)])
+    return tuple(words.WORD.findall(text.casefold()))
 
 
 @lru_cache(maxsize=matching.KEPT)
@@ -490,6 +503,8 @@ def _explained(candidate: Candidate, known: Sequence[Statement]) -> list[Stateme
         return []
     if candidate.negated:  # why it is no longer so is no reason for what was
         known = [s for s in known if s.candidate.negated]
+    if all(s.candidate.cause for s in known):
+        return []
     said = matching.said(candidate.effect)
     effect = [w for w in said if w not in GENERIC] or list(said)
     telling = tuple([w for w in effect if w not in WEAK] or effect)

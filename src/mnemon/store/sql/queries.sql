@@ -379,8 +379,13 @@ INSERT INTO memories (tenant, id, scope, number, text, kind, slot, subject, attr
 VALUES (:tenant, :id, :scope, :number, :text, :kind, :slot, :subject, :attribute, :single, :negated, :details, :origin, :rule, :version,
         :valid_from, :valid_to, :recorded_at, :closed_at, :closed_by, :closed_rule, :happened_start, :happened_end, :grain, :pinned, :state);
 
--- name: memory_terms_add
-INSERT INTO memory_terms (scope, term, number, tenant, closed) VALUES (:scope, :term, :number, :tenant, :closed) ON CONFLICT DO NOTHING;
+-- name: memory_terms_add @sqlite
+INSERT INTO memory_terms (scope, term, number, tenant, closed) SELECT :scope, j.value, :number, :tenant, :closed FROM json_each(:terms) j WHERE TRUE
+ON CONFLICT DO NOTHING;
+
+-- name: memory_terms_add @postgres
+INSERT INTO memory_terms (scope, term, number, tenant, closed)
+SELECT :scope, j.value, :number, :tenant, :closed FROM json_array_elements_text(:terms ::json) j ON CONFLICT DO NOTHING;
 
 -- name: memory_terms_close @sqlite
 UPDATE memory_terms SET closed = :closed WHERE scope = :scope AND tenant = :tenant
