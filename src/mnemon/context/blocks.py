@@ -21,7 +21,8 @@ FENCED = re.compile(r"<(mnemon-[a-z]+)(?: [^<>]*)?>[^<]*(?:<(?!/?mnemon-)[^<]*)*
 
 def body(text: str) -> str:
     """Somebody's words inside a block: their own line breaks are indented, a fence among them is taken apart."""
-    return "\n  ".join(FENCE.sub(r"< \1", text.strip()).splitlines())
+    text = text.strip()
+    return "\n  ".join((FENCE.sub(r"< \1", text) if "<" in text else text).splitlines())
 
 
 def state_line(note: StateLine) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 from mnemon.context import blocks, tokens
 from mnemon.core import clock
@@ -35,18 +37,21 @@ def block(shown: Sequence[Recalled]) -> str:
         own = stamp(passage)
         text = marked(passage)[len(own) :] if own == in_force else marked(passage)
         in_force = own or in_force
-        goes_on = index and follows(shown[index - 1], passage) and passage.key not in spoken_of
-        lines.append(f"  {blocks.body(text)}" if goes_on else item(passage, text, numbered=passage.key in spoken_of))
+        numbered = bool(spoken_of) and passage.key in spoken_of
+        goes_on = index and not numbered and follows(shown[index - 1], passage)
+        lines.append(f"  {blocks.body(text)}" if goes_on else item(passage, text, numbered=numbered))
     return blocks.recall(lines)
 
 
 def named(shown: Sequence[Recalled]) -> set[str]:
     """The keys of passages that have something said about them, or that others speak of."""
-    return {r.key for r in shown if r.marks} | {key for r in shown for key in (*r.needs, r.beside)}
+    return {r.key for r in shown if r.marks} | {key for r in shown if r.needs or r.beside for key in (*r.needs, r.beside)}
 
 
 def marked(passage: Recalled) -> str:
     """A passage with the server's own words in it."""
+    if not passage.marks:
+        return passage.text
     pieces = []
     start = 0
     for end, words in passage.marks:
@@ -55,41 +60,58 @@ def marked(passage: Recalled) -> str:
     return "".join([*pieces, passage.text[start:]])
 
 
+class Line(NamedTuple):
+    """A passage with what it takes long to work out: its key, the headings it needs, and its price without them."""
+
+    passage: Recalled
+    key: str
+    day: str
+    stamp: str
+    price: int
+
+
 def fit(found: Sequence[Recalled], *, counter: tokens.Counter, room: int) -> tuple[list[Recalled], int]:
     """The best passages that fit, each with those it needs or not at all, in the order in which they were said, and their price."""
     if not found:
         return [], 0
     frame = spent = counter.count(blocks.recall([])) + BLOCK_JOIN
-    by_key = {passage.key: passage for passage in found}
-    units: list[list[Recalled]] = []
-    shown: dict[str, Recalled] = {}
+    by_key = {line.key: line for line in (priced(passage, counter) for passage in found)}
+    units: list[list[Line]] = []
+    shown: dict[str, Line] = {}
     headings: set[str] = set()
-    for passage in found:
-        unit = [each for each in together(passage, by_key) if each.key not in shown]
-        opened = {heading for each in unit for heading in (clock.day(each.at), stamp(each))} - headings
-        cost = sum(price(each, counter) for each in unit) + sum(heading_price(heading, counter) for heading in opened)
+    for line in by_key.values():
+        unit = [each for each in together(line, by_key) if each.key not in shown]
+        opened = {heading for each in unit for heading in (each.day, each.stamp)} - headings
+        cost = sum([each.price for each in unit]) + sum([heading_price(heading, counter) for heading in opened])
         if unit and spent + cost <= room:
             units.append(unit)
             shown |= {each.key: each for each in unit}
             headings |= opened
             spent += cost
-    ordered = in_order(shown.values())
-    while units and (spent := frame + written_price(ordered, counter)) > room:  # sessions took turns: a day or a stamp stands there twice
-        for each in units.pop():
-            ordered.remove(each)
+    ordered = in_order([line.passage for line in shown.values()])
+    while units and (spent := frame + written_price([by_key[r.key] for r in ordered], counter)) > room:
+        for each in units.pop():  # sessions took turns: a day or a stamp stands there twice
+            ordered.remove(each.passage)
     return (ordered, spent) if ordered else ([], 0)
 
 
-def together(passage: Recalled, by_key: Mapping[str, Recalled]) -> list[Recalled]:
-    """A passage, what it needs, and what that needs; nothing if any of it is missing."""
-    found = {passage.key: passage}
-    todo = list(passage.needs)
+def priced(passage: Recalled, counter: tokens.Counter) -> Line:
+    own = stamp(passage)
+    return Line(passage, passage.key, clock.day(passage.at), own, price(passage, own, counter))
+
+
+def together(line: Line, by_key: Mapping[str, Line]) -> list[Line]:
+    """A line, what it needs, and what that needs; nothing if any of it is missing."""
+    if not line.passage.needs:
+        return [line]
+    found = {line.key: line}
+    todo = list(line.passage.needs)
     for key in todo:
         if key not in by_key:
             return []
         if key not in found:
             found[key] = by_key[key]
-            todo += by_key[key].needs
+            todo += by_key[key].passage.needs
     return list(found.values())
 
 
@@ -99,29 +121,44 @@ def in_order(passages: Iterable[Recalled]) -> list[Recalled]:
     return sorted(passages, key=lambda r: (*order.get(r.beside, order[r.key]), r.beside in order, *order[r.key]))
 
 
-def written_price(ordered: Sequence[Recalled], counter: tokens.Counter) -> int:
-    """What passages cost in this order: each with the headings that `block` writes before it."""
+def written_price(ordered: Sequence[Line], counter: tokens.Counter) -> int:
+    """What lines cost in this order: each with the headings that `block` writes before it."""
     total = 0
     day = in_force = ""
-    for passage in ordered:
-        today, own = clock.day(passage.at), stamp(passage)
-        total += price(passage, counter)
-        total += heading_price(today, counter) * (today != day) + heading_price(own, counter) * (own != in_force)
-        day, in_force = today, own or in_force
+    for line in ordered:
+        total += line.price
+        if line.day != day:
+            total += heading_price(line.day, counter)
+        if line.stamp != in_force:
+            total += heading_price(line.stamp, counter)
+        day, in_force = line.day, line.stamp or in_force
     return total
 
 
-def price(passage: Recalled, counter: tokens.Counter) -> int:
+def price(passage: Recalled, own: str, counter: tokens.Counter) -> int:
     """The count of a passage's line without its stamp, and of the numbers it makes others show.
 
     Where the whole text was counted before and is shown as it is, only its label is counted.
     """
-    own = stamp(passage)
     numbers = NUMBER * len(passage.needs)
-    known = passage.tokens is not None and passage.counted_by == counter.name and not passage.marks
-    if known and not own and passage.text.isprintable() and "<" not in passage.text:
-        return int(passage.tokens or 0) + LABEL + numbers
-    return counter.count(item(passage, marked(passage)[len(own) :], numbered=bool(passage.marks))) + LINE_JOIN + numbers
+    text = passage.text
+    if (
+        passage.tokens is not None
+        and not (own or passage.marks)
+        and passage.counted_by == counter.name
+        and "<" not in text
+        and text.isprintable()
+    ):
+        return passage.tokens + LABEL + numbers
+    if passage.marks or not counter.loaded:
+        return counter.count(item(passage, marked(passage)[len(own) :], numbered=bool(passage.marks))) + LINE_JOIN + numbers
+    return counted(counter, passage.role, text, len(own)) + LINE_JOIN + numbers
+
+
+@lru_cache(maxsize=2048)
+def counted(counter: tokens.Counter, role: str, text: str, start: int) -> int:
+    """What a line costs of which nothing is said. The same ones are priced turn after turn."""
+    return counter.count(labelled(role, text[start:]))
 
 
 def heading_price(heading: str, counter: tokens.Counter) -> int:
@@ -136,7 +173,11 @@ def stamp(passage: Recalled) -> str:
 
 
 def item(passage: Recalled, text: str, *, numbered: bool) -> str:
-    return f"- [{f'{passage.name} ' if numbered and passage.name else ''}{passage.role}] {blocks.body(text)}"
+    return labelled(f"{passage.name} {passage.role}" if numbered and passage.name else passage.role, text)
+
+
+def labelled(label: str, text: str) -> str:
+    return f"- [{label}] {blocks.body(text)}"
 
 
 def follows(before: Recalled, passage: Recalled) -> bool:

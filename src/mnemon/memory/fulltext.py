@@ -28,7 +28,7 @@ PASSAGE = 600
 BREAK = re.compile(r"\n+|(?<=[.!?。！？])\s+|(?<=[。！？])")
 
 RECALL_TOKENS = 2048
-LOADED_AT_ONCE = 2000
+LOADED_AT_ONCE = 500  # rows that are indexed before other requests have their turn: some milliseconds
 EMBEDDED_AT_ONCE = 250
 
 SCORE = Recalled._fields.index("score")
