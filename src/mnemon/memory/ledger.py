@@ -24,8 +24,6 @@ MOST_NEWEST = 60
 STATEMENTS_KEPT = 4096
 CHANGES = ("update", "correction", "reversal")
 REFUSALS_TOLD = 20
-OWN_WORDS = ("text", "kind", "rule", "subject", "attribute", "single", "negated")
-COMPARED = ("values", "terms", "cue", "about", "cause", "effect")
 
 
 class Judge(Protocol):
@@ -81,7 +79,8 @@ def learn(tx: Tx, turn: Turn, judge: Judge, statements: Statements) -> Json:
             if verdict.outcome == "refused":
                 refused.append((said.position, Refusal(text=candidate.text, start=candidate.start, end=candidate.end, rule=verdict.rule)))
             apply(changes, known, turn=turn, said=said, candidate=candidate, verdict=verdict)
-        write(memories, changes, at=turn.at)
+        base = write(memories, changes, at=turn.at)
+        statements.keep({(m.id, number): known[m.id] for number, m in enumerate(changes.added, base + 1) if m.id in known})
     account = changes.account
     account["refused"] = [{"rule": r.rule, "evidence": place(turn, p, r)} for p, r in refused[:REFUSALS_TOLD]]
     account["refused_in_all"] = len(refused)
@@ -100,12 +99,18 @@ class Statements:
     def of(self, memories: Memories, standing: Mapping[int, str]) -> dict[int, Statement]:
         """These memories as judging knows them, by number, oldest first; those that were not looked at lately are read."""
         kept = self._kept
-        if missing := [name for number, name in standing.items() if (name, number) not in kept]:
-            if len(kept) + len(missing) > STATEMENTS_KEPT:
-                kept = self._kept = {(name, number): kept[name, number] for number, name in standing.items() if (name, number) in kept}
-            kept.update({(row.id, row.number): statement(row) for row in memories.open(missing)})
         found = {number: kept[name, number] for number, name in standing.items() if (name, number) in kept}
+        if len(found) < len(standing):
+            read = {row.number: statement(row) for row in memories.open(name for number, name in standing.items() if number not in found)}
+            self.keep({(each.id, number): each for number, each in read.items()})
+            found |= read
         return {number: found[number] for number in sorted(found, key=lambda number: (found[number].said_at, number))}
+
+    def keep(self, new: Mapping[tuple[str, int], Statement]) -> None:
+        """Have these at hand. What is full is begun anew: all are in the ledger."""
+        if len(self._kept) + len(new) > STATEMENTS_KEPT:
+            self._kept = {}
+        self._kept.update(new)
 
 
 def related(
@@ -188,12 +193,14 @@ def open_among(wanted: Iterable[str], known: dict[str, Statement], *, but: str |
     return found
 
 
-def write(memories: Memories, changes: Changes, *, at: float) -> None:
-    memories.add(changes.added)
+def write(memories: Memories, changes: Changes, *, at: float) -> int:
+    """Write it all; the number before the first memory that was added."""
+    base = memories.add(changes.added)
     memories.support(changes.evidence)
     for old, by, rule, until in changes.closed:
         memories.close(old, by=by, rule=rule, at=at, until=until)
     memories.link(changes.links)
+    return base
 
 
 def memory(candidate: Candidate, *, origin: Origin, at: float, version: int, began: float) -> Remembered:
@@ -201,8 +208,21 @@ def memory(candidate: Candidate, *, origin: Origin, at: float, version: int, beg
     when = candidate.happened
     return Remembered(
         id=ids.memory(),
-        **{name: getattr(candidate, name) for name in OWN_WORDS},
-        details=Details(**{name: getattr(candidate, name) for name in COMPARED}),
+        text=candidate.text,
+        kind=candidate.kind,
+        rule=candidate.rule,
+        subject=candidate.subject,
+        attribute=candidate.attribute,
+        single=candidate.single,
+        negated=candidate.negated,
+        details=Details(
+            values=candidate.values,
+            terms=candidate.terms,
+            cue=candidate.cue,
+            about=candidate.about,
+            cause=candidate.cause,
+            effect=candidate.effect,
+        ),
         origin=origin,
         version=version,
         happened=(when.start, when.end, when.grain) if when else None,
@@ -233,7 +253,12 @@ def statement(row: Open) -> Statement:
         single=bool(row.single),
         negated=bool(row.negated),
         happened=When(start=row.happened_start, end=row.happened_end, grain=row.grain) if row.grain else None,  # type: ignore[arg-type]
-        **{name: getattr(details, name) for name in COMPARED},
+        values=details.values,
+        terms=details.terms,
+        cue=details.cue,  # type: ignore[arg-type]
+        about=details.about,
+        cause=details.cause,
+        effect=details.effect,
     )
     return Statement(id=row.id, candidate=candidate, origin=row.origin, said_at=row.recorded_at)  # type: ignore[arg-type]
 

@@ -194,10 +194,10 @@ class Memories:
 
     # -- writing --------------------------------------------------------------------------------------------------------
 
-    def add(self, memories: Sequence[Remembered]) -> None:
-        """Write new memories; their evidence follows with `support`."""
+    def add(self, memories: Sequence[Remembered]) -> int:
+        """Write new memories; the number before the first of them. Their evidence follows with `support`."""
         if not memories:
-            return
+            return 0
         self.fresh.update(m.id for m in memories)
         if any(m.pinned or m.kind == "instruction" for m in memories):
             self.changed()  # these come along with whatever is recalled
@@ -210,6 +210,7 @@ class Memories:
         ]
         if terms:
             self.tx.many("memory_terms_add", terms)
+        return base
 
     def reserve(self, more: int) -> int:
         """Take the next numbers; the last one that was taken before."""
@@ -223,7 +224,15 @@ class Memories:
     def support(self, evidence: Iterable[tuple[str, Evidence]]) -> None:
         """Say where memories were said, as (memory, evidence); what is known already is not written twice."""
         rows = [
-            {"tenant": self.tenant, "memory": memory, **{n: getattr(e, n) for n in ("lineage", "position", "start", "length", "at")}}
+            {
+                "tenant": self.tenant,
+                "memory": memory,
+                "lineage": e.lineage,
+                "position": e.position,
+                "start": e.start,
+                "length": e.length,
+                "at": e.at,
+            }
             for memory, e in evidence
         ]
         if rows:
