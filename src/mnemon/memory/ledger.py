@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from typing import Protocol
 
 from mnemon.core import ids
@@ -142,7 +142,7 @@ def most_often(shared: Mapping[int, int], most: int) -> list[int]:
         return list(shared)
     least = sorted(shared.values())[-most]
     above = [number for number, n in shared.items() if n > least]
-    return above + [number for number, n in shared.items() if n == least][: most - len(above)]
+    return above + list(islice((number for number, n in shared.items() if n == least), most - len(above)))
 
 
 def apply(changes: Changes, known: dict[str, Statement], *, turn: Turn, said: Said, candidate: Candidate, verdict: Verdict) -> None:
