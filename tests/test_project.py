@@ -18,6 +18,7 @@ from mnemon import app, cli, config
 from mnemon.core import metrics
 from mnemon.edge import discovery, errors, gateway, identity
 from mnemon.edge.routes import routes
+from mnemon.edge.runs import wire
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "mnemon"
@@ -29,6 +30,12 @@ OPEN = {("GET", "/health"), ("GET", "/v1/health")}
 WITH_KEY = {
     ("GET", "/"),
     ("POST", "/v1/chat/completions"),
+    ("POST", "/v1/runs"),
+    ("GET", "/v1/runs/{run_id}"),
+    ("GET", "/v1/runs/{run_id}/events"),
+    ("POST", "/v1/runs/{run_id}/stop"),
+    ("POST", "/v1/runs/{run_id}/steer"),
+    ("POST", "/v1/runs/{run_id}/approval"),
     ("POST", "/v1/context/preview"),
     ("GET", "/v1/receipts/{receipt_id}"),
     ("GET", "/v1/memory"),
@@ -334,13 +341,14 @@ def test_error_statuses_are_documented() -> None:
 
 def test_events_are_documented() -> None:
     """Every named event stands in the table of events, and no other."""
-    found: set[str] = set()
-    for _, tree in trees("edge"):
+    found: dict[str, set[str]] = {"## Session chat": set(), "## Runs": set(wire.ENDS)}
+    for path, tree in trees("edge"):
+        names = found["## Runs" if path.parent.name == "runs" else "## Session chat"]
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "_event" and node.args:
-                found.update(texts(node.args[0]))
-    assert found
-    assert {row[0].strip("`") for row in rows(section(page("events"), "## Session chat"))[1:]} == found
+                names.update(texts(node.args[0]))
+    for heading, names in found.items():
+        assert {row[0].strip("`") for row in rows(section(page("events"), heading))[1:]} == names
 
 
 def test_metrics_are_documented() -> None:

@@ -33,8 +33,10 @@ from mnemon.memory.fulltext import FullText
 from mnemon.memory.language import LANGUAGE
 from mnemon.model.base import Model
 from mnemon.model.upstream import Upstream
-from mnemon.store import erasures, idempotency, keys
-from mnemon.store.base import Driver
+from mnemon.runs.following import Following
+from mnemon.runs.service import Runs
+from mnemon.store import erasures, frames, idempotency, keys, works
+from mnemon.store.base import Driver, Tx
 from mnemon.turn.naming import Names
 from mnemon.turn.parts import Limits, Parts
 from mnemon.turn.pipeline import Turns
@@ -43,6 +45,7 @@ log = logging.getLogger("mnemon")
 
 STOP_PATIENCE = 8.0
 SWEEP_SECONDS = 600
+DAY = 86400.0
 SCRUB_SECONDS = 20  # a deletion is out of the database's files within a minute
 KEY_FILE = "api_key"
 TENANT = "default"
@@ -109,9 +112,12 @@ def create_app(settings: Settings, *, model: Model | None = None, clock: Clock =
     """The server as an ASGI application. `model` and `clock` stand in for the real ones in tests."""
     upstream = settings.upstream_url is not None or model is not None
     parts = open_parts(settings, model or open_model(settings), upstream=upstream, clock=clock)
+    turns = Turns(parts)
     services = Services(
         driver=parts.driver,
-        turns=Turns(parts),
+        turns=turns,
+        runs=Runs(turns),
+        following=Following(turns),
         memory=parts.memory,
         timezone=settings.timezone,
         names=parts.names,
@@ -161,7 +167,9 @@ async def alive(settings: Settings, services: Services, model: Model) -> AsyncIt
         services.keyring.fixed = await fixed_keys(settings, driver)
         await services.turns.open()
         stack.push_async_callback(services.turns.close, STOP_PATIENCE)
-        sweeper = asyncio.create_task(sweep(driver, services.clock))
+        await services.runs.open()
+        stack.callback(services.runs.close)
+        sweeper = asyncio.create_task(sweep(driver, services.turns, services.clock, runs_kept=settings.runs_kept_days * DAY))
         stack.callback(sweeper.cancel)
         scrubber = asyncio.create_task(scrub(driver))
         stack.callback(scrubber.cancel)
@@ -178,14 +186,26 @@ def middleware(settings: Settings, keyring: Keyring, metrics: Metrics) -> list[M
     return [cors, gateway]
 
 
-async def sweep(driver: Driver, clock: Clock) -> None:
-    """Forget idempotency records that are older than a day."""
+async def sweep(driver: Driver, turns: Turns, clock: Clock, *, runs_kept: float) -> None:
+    """Now and then, see to what has come to its end."""
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
         try:
-            await driver.write(lambda tx: idempotency.expire(tx, now=clock()))
+            await swept(driver, turns, clock(), runs_kept=runs_kept)
         except errors.StoreError:
-            log.warning("old idempotency records could not be cleared away", exc_info=True)
+            log.warning("what is too old could not be cleared away", exc_info=True)
+
+
+async def swept(driver: Driver, turns: Turns, now: float, *, runs_kept: float) -> None:
+    """Forget what was kept long enough: idempotency records, frames, runs. Write down which works were interrupted."""
+
+    def work(tx: Tx) -> None:
+        idempotency.expire(tx, now=now)
+        frames.expire(tx, now=now)
+        works.expire(tx, kind="run", before=now - runs_kept)
+
+    await driver.write(work)
+    await turns.settle()
 
 
 async def scrub(driver: Driver) -> None:

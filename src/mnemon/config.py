@@ -69,6 +69,7 @@ class Settings:
     timezone: str = "UTC"
     openwebui_headers: bool = False
     webhook_private: bool = False
+    runs_kept_days: int = 30
     cors_origins: tuple[str, ...] = ()
     model_name: str | None = None
 
@@ -202,6 +203,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "timezone": zone,
     "openwebui_headers": switch,
     "webhook_private": switch,
+    "runs_kept_days": whole(1, 36500),
     "cors_origins": origins,
     "model_name": a_text,
 }

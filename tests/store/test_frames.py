@@ -51,3 +51,14 @@ async def test_frames_are_kept_for_a_day(store: Store) -> None:
         return [len(Frames(tx, store.tenant).after(name, 0)) for name in (old, young)]
 
     assert await store.driver.write(clear) == [0, 3]
+
+
+async def test_news_of_many_streams_come_in_one_look(store: Store) -> None:
+    """Each stream's batches behind the last frame known, in order; nothing of others, and nothing of one that has no news."""
+    one, two, quiet = steps.unique("run"), steps.unique("run"), steps.unique("run")
+    for name in (one, two, quiet):
+        await written(store, name)
+    known = [(store.tenant, one, 0), (store.tenant, two, 2), (store.tenant, quiet, 4), (store.tenant, "never", 0)]
+    found = await store.driver.read(lambda tx: frames.news(tx, known))
+    assert found == {(store.tenant, one): BATCHES, (store.tenant, two): BATCHES[1:]}
+    assert await store.driver.read(lambda tx: frames.news(tx, [])) == {}

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from collections.abc import Callable
+
 import pytest
 
 from mnemon.core import errors
@@ -86,3 +90,63 @@ async def test_a_deleted_work_takes_its_frames_along(store: Store) -> None:
     await store.driver.write(work)
     assert await store.driver.read(lambda tx: Works(tx, store.tenant).find(name, "run")) is None
     assert await store.driver.read(lambda tx: Frames(tx, store.tenant).after(name, 0)) == []
+
+
+async def test_only_what_runs_can_be_steered(store: Store) -> None:
+    """What is said to it is kept in order, word for word, and told to whoever has it under way; stopping or over, it takes nothing."""
+    name, texts = await begun(store), ("Faster.", "two\nlines \u2028 of \x85 it")
+    assert await store.driver.write(lambda tx: [bool(Works(tx, store.tenant).steer(name, text)) for text in texts]) == [True, True]
+    assert (await found(store, name)).steers == texts
+    assert (store.tenant, name, texts) in await store.driver.read(lambda tx: works.steered(tx, owner=store.driver.owner))
+    await store.driver.write(lambda tx: Works(tx, store.tenant).stop(name))
+    assert not await store.driver.write(lambda tx: bool(Works(tx, store.tenant).steer(name, "Late.")))
+    await store.driver.write(lambda tx: Works(tx, store.tenant).finish(name, "run", status="cancelled", body={}, said=None, at=2.0))
+    assert not await store.driver.write(lambda tx: bool(Works(tx, store.tenant).steer(name, "Late.")))
+    assert (await found(store, name)).steers == texts
+
+
+async def test_what_a_process_lost_sight_of_is_interrupted(store: Store) -> None:
+    """What it knows and what just began are left alone."""
+    lost, known = await begun(store), await begun(store)
+
+    def settle(now: float) -> Callable[[Tx], int]:
+        return lambda tx: works.forgotten(tx, owner=store.driver.owner, known={(store.tenant, known)}, now=now)
+
+    await store.driver.write(settle(1.0 + works.SLACK_SECONDS))
+    assert (await found(store, lost)).status == "running"
+    await store.driver.write(settle(2.0 + works.SLACK_SECONDS))
+    assert (await found(store, lost)).status == "interrupted"
+    assert (await found(store, known)).status == "running"
+    assert (store.tenant, known) in await store.driver.read(works.under_way)
+    assert (store.tenant, lost) not in await store.driver.read(works.under_way)
+
+
+async def test_old_works_of_a_kind_are_forgotten(store: Store) -> None:
+    """What ended before then goes; what ended later, still runs or is of another kind stays."""
+    old, young, running = await begun(store), await begun(store), await begun(store)
+
+    def finish(tx: Tx) -> None:
+        for name, at in ((old, -9.0), (young, 9.0)):
+            Works(tx, store.tenant).finish(name, "run", status="completed", body={}, said=None, at=at)
+        works.expire(tx, kind="response", before=5.0)
+
+    await store.driver.write(finish)
+    assert (await found(store, old)).ended
+    await store.driver.write(lambda tx: works.expire(tx, kind="run", before=-5.0))
+    assert await store.driver.read(lambda tx: Works(tx, store.tenant).find(old, "run")) is None
+    assert (await found(store, young)).ended
+    assert not (await found(store, running)).ended
+
+
+async def test_many_ask_at_once_whether_a_process_is_dead(store: Store, shared_url: str) -> None:
+    """A dead process is dead for all of them: those who ask do not take each other for it."""
+    async with opened(shared_url) as short:
+        theirs = await begun(store, owner=short.owner)
+    together = threading.Barrier(2, timeout=10)
+
+    def look(tx: Tx) -> str:
+        seen = Works(tx, store.tenant).get(theirs, "run").status
+        together.wait()  # while both transactions are open
+        return seen + Works(tx, store.tenant).get(theirs, "run").status
+
+    assert set(await asyncio.gather(*(store.driver.read(look) for _ in range(2)))) == {"interrupted" * 2}

@@ -31,6 +31,7 @@ VALUES: dict[str, tuple[str, Any, str]] = {
     "timezone": ("Europe/Berlin", "Europe/Berlin", "Mars/Olympus"),
     "openwebui_headers": ("on", True, "maybe"),
     "webhook_private": ("yes", True, "2"),
+    "runs_kept_days": ("7", 7, "0"),
     "cors_origins": ("https://a.example, https://b.example", ("https://a.example", "https://b.example"), ""),
     "model_name": ("my-model", "my-model", " "),
 }

@@ -58,17 +58,23 @@ async def once(app: Services, request: Request, body: dict[str, Any], work: Call
     return await app.driver.write(unit)
 
 
-def last_event_id(request: Request) -> int:
+def frame_number(request: Request) -> int:
     """The number of the last frame the client has seen; 0 if it has seen none. Raises `Invalid`."""
     text = request.headers.get("last-event-id", "").strip()
     if not text:
         return 0
     if not re.fullmatch(r"\d{1,9}", text):
         raise errors.Invalid("Last-Event-ID must be the number of a frame", code="invalid_last_event_id", param="Last-Event-ID")
-    if not request.headers.get("idempotency-key", "").strip():
+    return int(text)
+
+
+def last_event_id(request: Request) -> int:
+    """The same, of a stream that is the answer to a POST. Raises `Invalid`."""
+    number = frame_number(request)
+    if request.headers.get("last-event-id", "").strip() and not request.headers.get("idempotency-key", "").strip():
         raise errors.Invalid(
             "Last-Event-ID resumes a stream only together with the Idempotency-Key it was started with",
             code="idempotency_key_required",
             param="Idempotency-Key",
         )
-    return int(text)
+    return number

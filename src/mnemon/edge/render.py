@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -61,19 +62,38 @@ class Stream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with Watch(self.running, receive, leave_cancels=self.leave_cancels):
             await self.running.ready(PATIENCE)
-            await send({"type": "http.response.start", "status": 200, "headers": self._start()})
+            await send({"type": "http.response.start", "status": 200, "headers": stream_headers(self.headers_of(self.running))})
             straight = scope.get("state", {}).get("send", send)
             async for data in self.running.follow(self.after):
                 await straight({"type": "http.response.body", "body": data, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    def _start(self) -> list[tuple[bytes, bytes]]:
-        fixed = [
-            (b"content-type", b"text/event-stream; charset=utf-8"),
-            (b"cache-control", b"no-cache"),
-            (b"x-accel-buffering", b"no"),
-        ]
-        return fixed + raw(self.headers_of(self.running))
+
+class Events(Response):
+    """Sends what it is given, as it comes. It begins at once: there may be nothing to send for long."""
+
+    def __init__(self, pieces: AsyncGenerator[bytes], headers: Mapping[str, str]) -> None:
+        self.pieces = pieces
+        self.named = headers
+        self.background = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with Watch(None, receive, leave_cancels=False):
+            await send({"type": "http.response.start", "status": 200, "headers": stream_headers(self.named)})
+            straight = scope.get("state", {}).get("send", send)
+            async with contextlib.aclosing(self.pieces) as pieces:
+                async for data in pieces:
+                    await straight({"type": "http.response.body", "body": data, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def stream_headers(named: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    fixed = [
+        (b"content-type", b"text/event-stream; charset=utf-8"),
+        (b"cache-control", b"no-cache"),
+        (b"x-accel-buffering", b"no"),
+    ]
+    return fixed + raw(named)
 
 
 def raw(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
@@ -86,7 +106,7 @@ class Watch:
     It begins to look after a moment. Most that is answered within that time needs no looking, which takes a task of its own.
     """
 
-    def __init__(self, running: Running, receive: Receive, *, leave_cancels: bool) -> None:
+    def __init__(self, running: Running | None, receive: Receive, *, leave_cancels: bool) -> None:
         self._running = running
         self._receive = receive
         self._leave_cancels = leave_cancels
@@ -95,18 +115,20 @@ class Watch:
         self._left = False
 
     def __enter__(self) -> None:
-        self._running.watchers += 1
+        if self._running:
+            self._running.watchers += 1
         self._timer = asyncio.get_running_loop().call_later(FIRST_LOOK, self._look)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
-        self._running.watchers -= 1
+        if self._running:
+            self._running.watchers -= 1
         self._timer.cancel()
         if self._watcher is not None:
             self._watcher.remove_done_callback(self._leave)
             self._watcher.cancel()
         if not isinstance(error, asyncio.CancelledError):
             return False
-        if self._leave_cancels and self._running.task and not self._running.watchers:
+        if self._leave_cancels and self._running and self._running.task and not self._running.watchers:
             self._running.task.cancel()
         if self._left and self._task:
             self._task.uncancel()

@@ -5,14 +5,22 @@ from __future__ import annotations
 from starlette.routing import Route
 
 from mnemon.edge import chat, discovery, memory, sessions
+from mnemon.edge.runs import routes as runs
 
 ONE = "/api/sessions/{session_id}"
 MEMORY = "/v1/memory/{memory_id}"
+RUN = "/v1/runs/{run_id}"
 
 
 def routes() -> list[Route]:
     return [
         Route("/v1/chat/completions", chat.completions, methods=["POST"]),
+        Route("/v1/runs", runs.start, methods=["POST"]),
+        Route(RUN, runs.get, methods=["GET"]),
+        Route(RUN + "/events", runs.events, methods=["GET"]),
+        Route(RUN + "/stop", runs.stop, methods=["POST"]),
+        Route(RUN + "/steer", runs.steer, methods=["POST"]),
+        Route(RUN + "/approval", runs.approval, methods=["POST"]),
         Route("/", discovery.root, methods=["GET"]),
         Route("/health", discovery.health, methods=["GET"]),
         Route("/v1/health", discovery.health, methods=["GET"]),

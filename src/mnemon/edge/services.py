@@ -14,6 +14,8 @@ from mnemon.core.metrics import Metrics
 from mnemon.edge.auth import Keyring
 from mnemon.edge.identity import checked
 from mnemon.memory.base import Memory
+from mnemon.runs.following import Following
+from mnemon.runs.service import Runs
 from mnemon.store.base import Driver
 from mnemon.turn.naming import Names
 from mnemon.turn.pipeline import Turns
@@ -25,6 +27,8 @@ class Services:
 
     driver: Driver
     turns: Turns
+    runs: Runs
+    following: Following
     memory: Memory
     timezone: str
     names: Names

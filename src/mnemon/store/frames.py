@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
+import msgspec
+
 from mnemon.store.base import Tx
 
 KEPT_SECONDS = 24 * 3600
@@ -36,13 +38,27 @@ class Frames:
         self.tx.run("frames_drop", stream=self._key(stream))
 
     def _key(self, stream: str) -> bytes:
-        return hashlib.blake2b(f"{self.tenant}\x00{stream}".encode(), digest_size=16).digest()
+        return key_of(self.tenant, stream)
+
+
+def key_of(tenant: str, stream: str) -> bytes:
+    return hashlib.blake2b(f"{tenant}\x00{stream}".encode(), digest_size=16).digest()
 
 
 def add_all(tx: Tx, batches: Sequence[tuple[str, str, int, bytes]], *, at: float) -> None:
     """Append to many streams at once: (tenant, stream, number, data)."""
     for tenant, stream, number, data in batches:
         Frames(tx, tenant).add(stream, number=number, data=data, at=at)
+
+
+def news(tx: Tx, known: Sequence[tuple[str, str, int]]) -> dict[tuple[str, str], list[tuple[int, bytes]]]:
+    """What came to many streams at once: (tenant, stream, number of the last frame known) to the batches behind it, in order."""
+    names = {key_of(tenant, stream): (tenant, stream) for tenant, stream, _ in known}
+    wanted = [(key_of(tenant, stream).hex(), number) for tenant, stream, number in known]
+    found: dict[tuple[str, str], list[tuple[int, bytes]]] = {}
+    for row in tx.all("frames_news", wanted=msgspec.json.encode(wanted).decode()):
+        found.setdefault(names[bytes(row["stream"])], []).append((int(row["number"]), bytes(row["data"])))
+    return found
 
 
 def expire(tx: Tx, *, now: float) -> int:

@@ -74,6 +74,10 @@ class Records:
             at=now,
         )
 
+    def drop(self, wanted: Idempotency) -> None:
+        """Forget what was answered: the work was taken back."""
+        self.tx.run("idempotency_drop", slot=wanted.slot)
+
     def give_up(self, wanted: Idempotency, *, owner: int) -> None:
         """A failed turn leaves no record."""
         if self.tx.run("idempotency_drop_unfinished", slot=wanted.slot, owner=owner):

@@ -43,6 +43,10 @@ class Messages:
         """The active path between two positions, without them, in order."""
         return [stored(row) for row in self.tx.all("messages_live", **self.key, after=after, before=before)]
 
+    def between(self, first: int, last: int) -> list[StoredMessage]:
+        """The messages from one position to another, in order, whichever branch they stand on by now."""
+        return [stored(row) for row in self.tx.all("messages_between", **self.key, first=first, last=last)]
+
     def page(self, *, limit: int, offset: int, latest: bool = False, branch: int = 0) -> list[StoredMessage]:
         """A page of the active path (or of an old branch), oldest first unless `latest`."""
         if branch:

@@ -77,8 +77,8 @@ class PostgresTx:
         return RowLeases(self, tenant, owner=self.driver.owner, running=self.driver.running)
 
     def alive(self, owner: int) -> bool:
-        """A living process holds the lock of its number."""
-        free = self.cursor.execute("SELECT pg_try_advisory_xact_lock(%s) AS free", (owner,)).fetchone()
+        """A living process holds the lock of its number. Those who try it share it, and so do not take each other for that process."""
+        free = self.cursor.execute("SELECT pg_try_advisory_xact_lock_shared(%s) AS free", (owner,)).fetchone()
         return not (free and free["free"])
 
     def touch(self, topic: str) -> None:

@@ -160,6 +160,7 @@ class Sqlite:
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten; `scrub` does the rest
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        connection.create_function("unhex", 1, bytes.fromhex, deterministic=True)  # which SQLite itself has only since 3.41
         return connection
 
     async def close(self) -> None:

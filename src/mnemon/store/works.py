@@ -5,6 +5,7 @@ What was said stands in the transcript and only there; a work says where. So del
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +15,8 @@ from mnemon.core import errors
 from mnemon.core.records import Json
 from mnemon.store.base import Row, Touched, Tx
 from mnemon.store.frames import Frames
+
+SLACK_SECONDS = 60.0  # between the beginning or end of a work in a process and in the database
 
 Kind = Literal["response", "run"]
 Status = Literal["queued", "running", "stopping", "completed", "incomplete", "failed", "cancelled", "interrupted"]
@@ -35,6 +38,8 @@ class Work:
     last: int | None = None
     chain: bytes = b""
     owner: int | None = None
+    steers: tuple[str, ...] = ()
+    """What was said to it while it was under way."""
 
     @property
     def ended(self) -> bool:
@@ -99,6 +104,10 @@ class Works:
         """Ask whoever has it under way to stop; whether it is under way."""
         return self.tx.run("works_stop", tenant=self.tenant, id=work)
 
+    def steer(self, work: str, text: str) -> Touched:
+        """Say something to whoever has it under way; whether it runs, and is not to stop."""
+        return self.tx.run("works_steer", tenant=self.tenant, id=work, line=msgspec.json.encode(text).decode() + "\n")
+
     def amend(self, work: str, body: Json) -> None:
         """Change what is said about a work."""
         self.tx.run("works_amend", tenant=self.tenant, id=work, body=encoded(body))
@@ -116,6 +125,7 @@ class Works:
     def _work(self, row: Row) -> Work:
         same = ("id", "kind", "status", "at", "updated_at", "session_id", "lineage", "first", "last", "owner")
         work = {**{name: row[name] for name in same}, "body": msgspec.json.decode(row["body"]), "chain": bytes(row["chain"] or b"")}
+        work["steers"] = lines(row["steers"])
         if row["owner"] is not None and not self.tx.alive(row["owner"]):
             work |= {"status": "interrupted", "owner": None}
         elif row["stopping"] and row["owner"] is not None:
@@ -134,10 +144,34 @@ def to_stop(tx: Tx, *, owner: int) -> list[tuple[str, str]]:
     return [(row["tenant"], row["id"]) for row in tx.all("works_to_stop", owner=owner)]
 
 
+def steered(tx: Tx, *, owner: int) -> list[tuple[str, str, tuple[str, ...]]]:
+    """(tenant, work, what was said to it) of what this process has under way."""
+    return [(row["tenant"], row["id"], lines(row["steers"])) for row in tx.all("works_steered", owner=owner)]
+
+
+def lines(text: str | None) -> tuple[str, ...]:
+    return tuple(msgspec.json.decode(line) for line in (text or "").split("\n") if line)
+
+
+def under_way(tx: Tx) -> set[tuple[str, str]]:
+    """(tenant, work) of everything that a living process is at."""
+    rows = tx.all("works_under_way")
+    living = {owner for owner in {row["owner"] for row in rows} if tx.alive(owner)}
+    return {(row["tenant"], row["id"]) for row in rows if row["owner"] in living}
+
+
 def settle(tx: Tx, *, now: float) -> int:
     """Write down that what dead processes had under way was interrupted; how many."""
     dead = [row["owner"] for row in tx.all("works_owners") if not tx.alive(row["owner"])]
     return sum(int(tx.run("works_interrupt", owner=owner, at=now)) for owner in dead)
+
+
+def forgotten(tx: Tx, *, owner: int, known: AbstractSet[tuple[str, str]], now: float) -> int:
+    """Write down that what this process has under way without knowing it was interrupted; how many. Its end could not be written down."""
+    rows = [row for row in tx.all("works_under_way") if row["owner"] == owner and row["updated_at"] < now - SLACK_SECONDS]
+    lost = [{"tenant": r["tenant"], "id": r["id"], "owner": owner, "at": now} for r in rows if (r["tenant"], r["id"]) not in known]
+    tx.many("works_lost", lost)
+    return len(lost)
 
 
 def expire(tx: Tx, *, kind: Kind, before: float) -> int:

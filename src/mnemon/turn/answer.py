@@ -113,6 +113,7 @@ class Answer:
         record = None
         if self.request.idempotency:
             record = Record(headers=outcome.effective.as_json(), body=b"".join([*running.frames, *frames]) if self.request.stream else body)
+        number, rest = running.unlogged(frames) if running.keeper else (1, b"")
         if messages or record:
             memory = self.parts.memory
             result = commit.Result(
@@ -127,8 +128,8 @@ class Answer:
                 record=record,
                 at=now,
                 keeper=running.keeper,
-                number=running.logged + 1,
-                frames=b"".join([*running.frames[running.logged :], *frames]) if running.keeper else b"",
+                number=number,
+                frames=rest,
             )
             learned = await to_its_end(self.parts.driver.write(lambda tx: commit.commit(tx, result, memory)))
             if learned:

@@ -54,7 +54,7 @@ class Journal:
     async def beat(self) -> None:
         """Write what came since the last time. Raises `StoreError`; then nothing counts as written."""
         async with self.writing:
-            behind = [(running, running.logged, len(running.frames)) for running in self.watched if len(running.frames) > running.logged]
+            behind = [(running, running.logged, len(running.frames)) for running in self.watched if lacking(running)]
             if not behind:
                 return
             batches = [
@@ -63,5 +63,10 @@ class Journal:
                 for tenant, stream in self.watched[running]
             ]
             await self.driver.write(partial(frames.add_all, batches=batches, at=self.clock()), durable=False)
-            for running, _, new in behind:
+            for running, old, new in behind:
                 running.logged = new
+                running.logged_bytes += sum(map(len, running.frames[old:new]))
+
+
+def lacking(running: Running) -> bool:
+    return len(running.frames) > running.logged and not running.log_full

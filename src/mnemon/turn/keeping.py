@@ -28,13 +28,17 @@ class Made:
 
 
 class Keeper(Protocol):
-    """Writes along with a turn.
+    """Writes along with a turn. Its name is that of the turn, and of its stream, in its tenant."""
 
-    `name` is that of the turn, and of its stream, in its tenant; with `early` it is known as soon as it begins.
-    """
+    @property
+    def name(self) -> str:
+        """What it is asked for by."""
+        ...
 
-    name: str
-    early: bool
+    @property
+    def early(self) -> bool:
+        """Whether it is known from its beginning."""
+        ...
 
     def begun(self, tx: Tx, *, session_id: str | None, at: float) -> None:
         """The turn has its session."""

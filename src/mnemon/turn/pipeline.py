@@ -51,7 +51,7 @@ class Turns:
         self.tasks: list[asyncio.Task[None]] = []
 
     async def open(self) -> None:
-        await self.parts.driver.write(lambda tx: works.settle(tx, now=self.parts.clock()))
+        await self.settle()
         self.tasks = [asyncio.create_task(self._ping())]
         if self.parts.driver.shared:
             self.tasks.append(asyncio.create_task(self._heed()))
@@ -87,6 +87,16 @@ class Turns:
             with contextlib.suppress(errors.StoreError):
                 for tenant, name in await self.parts.driver.read(self._to_stop) if self.by_name else ():
                     self.cancel(tenant, name)
+
+    async def settle(self) -> None:
+        """Write down that works which nobody is at any more were interrupted."""
+        driver, known = self.parts.driver, set(self.by_name)
+
+        def work(tx: Tx) -> None:
+            works.settle(tx, now=self.parts.clock())
+            works.forgotten(tx, owner=driver.owner, known=known, now=self.parts.clock())
+
+        await driver.write(work)
 
     def _to_stop(self, tx: Tx) -> list[tuple[str, str]]:
         return works.to_stop(tx, owner=self.parts.driver.owner)
@@ -164,7 +174,7 @@ class Turns:
         await self.journal.leave(running)
         keeper = running.keeper
         if keeper and keeper.early:
-            number, rest = running.logged + 1, b"".join([*running.frames[running.logged :], *frames])
+            number, rest = running.unlogged(frames)
             now = self.parts.clock()
             try:
                 async with asyncio.timeout(LAST_WORD_SECONDS):

@@ -16,6 +16,9 @@ from mnemon.core import errors
 from mnemon.core.records import Effective, Json
 from mnemon.turn.keeping import Keeper
 
+LARGEST_LOG = 16 * 2**20
+"""Bytes of one stream in the event log. What is longer can be followed where it runs; elsewhere its end is seen, with the whole text."""
+
 KEEP_ALIVE = b": keep-alive\n\n"
 
 
@@ -70,6 +73,7 @@ class Running:
         self.done = False
         self.logged = 0
         """How many of the frames are in the event log."""
+        self.logged_bytes = 0
         self.cancelled = False
         self.pings = 0
         self.task: asyncio.Task[None] | None = None
@@ -81,6 +85,16 @@ class Running:
     def announced(self) -> bool:
         """Whether it is known by a name as soon as it begins."""
         return self.keeper is not None and self.keeper.early
+
+    @property
+    def log_full(self) -> bool:
+        """Whether the event log takes no more of it but its end."""
+        return self.logged_bytes >= LARGEST_LOG
+
+    def unlogged(self, last: Sequence[bytes]) -> tuple[int, bytes]:
+        """What the event log is to get together with these last frames: (number of the first, all of them)."""
+        begun = len(self.frames) if self.log_full else self.logged
+        return begun + 1, b"".join([*self.frames[begun:], *last])
 
     def push(self, frame: bytes) -> None:
         self.frames.append(self.numbering(len(self.frames), frame))

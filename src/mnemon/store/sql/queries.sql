@@ -65,6 +65,15 @@ INSERT INTO frames (stream, number, data, at) VALUES (:stream, :number, :data, :
 SELECT number, data FROM frames WHERE stream = :stream
   AND number >= COALESCE((SELECT max(number) FROM frames WHERE stream = :stream AND number <= :number + 1), 0) ORDER BY number;
 
+-- name: frames_news @sqlite
+-- What came to many streams since: `wanted` is a list of stream (in hexadecimal) and the number of the last frame known.
+SELECT f.stream, f.number, f.data FROM json_each(:wanted) w
+JOIN frames f ON f.stream = unhex(w.value ->> 0) AND f.number > (w.value ->> 1) ORDER BY f.stream, f.number;
+
+-- name: frames_news @postgres
+SELECT f.stream, f.number, f.data FROM json_array_elements(CAST(:wanted AS json)) w
+JOIN frames f ON f.stream = decode(w ->> 0, 'hex') AND f.number > CAST(w ->> 1 AS bigint) ORDER BY f.stream, f.number;
+
 -- name: frames_drop
 DELETE FROM frames WHERE stream = :stream;
 
@@ -87,14 +96,24 @@ ON CONFLICT (tenant, id) DO UPDATE SET status = excluded.status, owner = NULL, b
   last = excluded.last, chain = excluded.chain, updated_at = excluded.updated_at;
 
 -- name: works_get
-SELECT id, kind, status, owner, stopping, session_id, lineage, first, last, chain, body, at, updated_at FROM works
+SELECT id, kind, status, owner, stopping, steers, session_id, lineage, first, last, chain, body, at, updated_at FROM works
 WHERE tenant = :tenant AND id = :id AND kind = :kind;
+
+-- name: works_under_way
+SELECT tenant, id, owner, updated_at FROM works WHERE owner IS NOT NULL;
 
 -- name: works_stop
 UPDATE works SET stopping = TRUE WHERE tenant = :tenant AND id = :id AND owner IS NOT NULL;
 
 -- name: works_to_stop
 SELECT tenant, id FROM works WHERE owner = :owner AND stopping = TRUE;
+
+-- name: works_steer
+UPDATE works SET steers = COALESCE(steers, '') || :line
+WHERE tenant = :tenant AND id = :id AND owner IS NOT NULL AND status = 'running' AND stopping = FALSE;
+
+-- name: works_steered
+SELECT tenant, id, steers FROM works WHERE owner = :owner AND steers IS NOT NULL;
 
 -- name: works_amend
 UPDATE works SET body = :body WHERE tenant = :tenant AND id = :id;
@@ -110,6 +129,10 @@ SELECT DISTINCT owner FROM works WHERE owner IS NOT NULL;
 
 -- name: works_interrupt
 UPDATE works SET status = 'interrupted', owner = NULL, updated_at = :at WHERE owner = :owner;
+
+-- name: works_lost
+-- What is under way in a process that knows nothing of it: its end could not be written down.
+UPDATE works SET status = 'interrupted', owner = NULL, updated_at = :at WHERE tenant = :tenant AND id = :id AND owner = :owner;
 
 -- name: works_expire
 DELETE FROM works WHERE kind = :kind AND owner IS NULL AND updated_at < :before;
@@ -260,6 +283,10 @@ VALUES (:tenant, :lineage, :position, :session_id, :role, :body, :tokens, :count
 -- name: messages_live
 SELECT position, session_id, body, tokens, counted_by, finish_reason, at, erased FROM messages
 WHERE lineage = :lineage AND branch = 0 AND position > :after AND position < :before AND tenant = :tenant ORDER BY position;
+
+-- name: messages_between
+SELECT position, session_id, body, tokens, counted_by, finish_reason, erased, at FROM messages
+WHERE lineage = :lineage AND tenant = :tenant AND position BETWEEN :first AND :last ORDER BY position;
 
 -- name: messages_page
 SELECT position, session_id, body, tokens, counted_by, finish_reason, at, erased FROM messages

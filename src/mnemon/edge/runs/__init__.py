@@ -1,0 +1,1 @@
+"""`/v1/runs`: turns that are started and not waited for."""
