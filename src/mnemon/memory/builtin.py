@@ -148,12 +148,11 @@ def lines(tx: Tx, *, query: Query, numbers: Sequence[int]) -> dict[int, Recalled
     """Passages by number, each with whether the ledger has anything to say of it: of what it states, or of what it repeats."""
     read = Passages(tx, query.tenant, query.scope).texts(numbers)
     found = {number: line for number, (line, _) in read.items()}
-    if query.memories:
+    memories = Memories(tx, query.tenant, query.scope)
+    if query.memories and memories.any_closed():
         # The ledger knows what becomes of what is stated; only other sentences have to be compared with it.
-        said = [
-            s for line, spans in read.values() for s in echoes.sentences_of([line]) if not any(a < s.end and b > s.start for a, b in spans)
-        ]
-        echoing = {s.line.key for those in maybe_repeated(Memories(tx, query.tenant, query.scope), said).values() for s in those}
+        said = [sentence for line, spans in read.values() for sentence in echoes.unstated(line, spans)]
+        echoing = {s.line.key for those in maybe_repeated(memories, said).values() for s in those}
         found |= {number: line._replace(told=REPEATED) for number, line in found.items() if line.key in echoing}
     return found
 
@@ -215,7 +214,7 @@ def repeated(memories: Memories, found: Sequence[Recalled], known: Known) -> dic
 
 def maybe_repeated(memories: Memories, said: Sequence[echoes.Sentence]) -> dict[str, list[echoes.Sentence]]:
     """Those sentences that may repeat what does not hold any more, by memory, as far as their words tell."""
-    if not said or not memories.any_closed():
+    if not said:
         return {}
     by_word, closed = echoes.by_word(said), memories.closed_with(echoes.terms_of(said), limit=CLOSED)
     return {row.id: those for row in closed if (those := echoes.candidates(row, by_word))}

@@ -90,6 +90,14 @@ def sentences_of(lines: Sequence[Recalled]) -> list[Sentence]:
     return found
 
 
+def unstated(line: Recalled, spans: Sequence[tuple[int, int]]) -> list[Sentence]:
+    """The sentences of a passage outside of these stretches of its message."""
+    places = [(line.start + start, line.start + end) for start, end in sentences(line.text)]
+    outside = [(start, end) for start, end in places if not any(a < end and b > start for a, b in spans)]
+    found = [Sentence(line, start, end, words_of(line.text[start - line.start : end - line.start])) for start, end in outside]
+    return [sentence for sentence in found if sentence.words]
+
+
 @lru_cache(maxsize=READ)
 def read(text: str) -> tuple[tuple[int, int, Words], ...]:
     """The sentences of a passage that have telling words; the same passages are found turn after turn."""
