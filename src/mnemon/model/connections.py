@@ -97,7 +97,8 @@ class Connection(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self.complete and self._reusable and not self.closing and not self._transport.get_write_buffer_size():
+        at_rest = self.complete and not self._paused and not self._transport.get_write_buffer_size()
+        if at_rest and self._reusable and not self.closing:
             self._pool.keep(self)
         else:
             self.cut()
