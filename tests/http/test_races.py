@@ -115,6 +115,8 @@ async def test_an_id_that_names_another_conversation_by_now(tmp_path: Path, data
             child = (await world.say("stone river garden " * 30, "root")).headers[ID]
         await world.say("Known by this name, too.", child)
         assert (await world.client.delete(path_of("root"))).status_code == 200
+        await world.say("Not taken for busy.", child, headers={"X-Mnemon-If-Busy": "reject"})
+        assert (await world.client.delete(path_of(child))).status_code == 200
         async with asyncio.timeout(5):
             answers = await asyncio.gather(*(world.say(f"No {n}.", child) for n in range(3)), world.say("Anew.", "root"))
         assert [a.headers[ID] for a in answers] == [child] * 3 + ["root"]

@@ -98,14 +98,10 @@ def begin(tx: Tx, request: TurnRequest, *, keeper: Keeper | None = None, owner: 
         if request.resume_after:
             message = "the stream that Last-Event-ID names did not end and is gone; send the request without it to run the turn anew"
             raise errors.Conflict(message, code="stream_lost", param="Last-Event-ID")
-    lease = None if request.stateless else lease_name(Sessions(tx, request.tenant), request, tails=tails)
-    if lease is not None and not leases.take(lease, token):
-        return Busy(lease=lease)
-    found = look(tx, request, tails=tails, token=token)  # behind the lease: what its last holder wrote is seen
-    if lease is not None and found.lease != lease:  # the key got its first session meanwhile, or the session is another one by now
-        tails.forget(request.tenant, request.identity.session_id)
-        leases.give_up(lease, token)
-        return Busy(lease=str(found.lease))
+    found = look_stateless(request) if request.stateless else behind_lease(tx, request, tails=tails, token=token)
+    if isinstance(found, Busy):
+        return found
+    lease = found.lease
     if lease is not None and overtaken(request, found):
         leases.give_up(lease, token)
         return Overtaken()
@@ -123,16 +119,35 @@ def overtaken(request: TurnRequest, found: Begun) -> bool:
     return request.after is not None and found.lineage is not None and found.lineage.chain != request.after.chain
 
 
-def lease_name(sessions: Sessions, request: TurnRequest, *, tails: Tails) -> str:
+def behind_lease(tx: Tx, request: TurnRequest, *, tails: Tails, token: str) -> Begun | Busy:
+    """The conversation with its lease taken: what the last holder wrote is seen.
+
+    The name of the lease is first taken from memory, which saves a look at the database. Whether it was the right one is seen behind it.
+    """
+    leases, session_id = tx.leases(request.tenant), request.identity.session_id
+    remembered = tails.root_of(request.tenant, session_id) if session_id else None
+    lease = remembered or lease_name(Sessions(tx, request.tenant), request)
+    if leases.take(lease, token):
+        found = look(tx, request, tails=tails, token=token)
+        if found.lease == lease:
+            if session_id and found.lineage and not remembered:
+                tails.keep_root(request.tenant, session_id, lease)
+            return found
+        leases.give_up(lease, token)  # the key got its first session meanwhile, or the id names another conversation by now
+        lease = str(found.lease)
+    if session_id and remembered:
+        tails.forget(request.tenant, session_id)
+        return behind_lease(tx, request, tails=tails, token=token)
+    return Busy(lease=lease)
+
+
+def lease_name(sessions: Sessions, request: TurnRequest) -> str:
     """The name under which the conversation's one writer is known: its root's, or its own to be."""
     identity = request.identity
     session_id = identity.session_id or sessions.current_of(str(identity.session_key))
     if session_id is None:
         return unnamed(request)
-    root = tails.root_of(request.tenant, session_id)
-    if root is None and (root := sessions.root_of(session_id)):
-        tails.keep_root(request.tenant, session_id, root)
-    return root or session_id
+    return sessions.root_of(session_id) or session_id
 
 
 def unnamed(request: TurnRequest) -> str:

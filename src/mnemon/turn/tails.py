@@ -72,6 +72,6 @@ class Tails:
             if len(self.roots) > MOST_ROOTS:
                 self.roots.popitem(last=False)
 
-    def forget(self, tenant: str, session_id: str | None) -> None:
+    def forget(self, tenant: str, session_id: str) -> None:
         with self.mutex:
-            self.roots.pop((tenant, session_id or ""), None)
+            self.roots.pop((tenant, session_id), None)
