@@ -28,6 +28,10 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 # Who may call what. A new route is a decision: it fails here until it stands in one of the two.
 OPEN = {("GET", "/health"), ("GET", "/v1/health")}
 WITH_KEY = {
+    *((method, "/api/jobs") for method in ("GET", "POST")),
+    *((method, "/api/jobs/{job_id}") for method in ("GET", "PATCH", "DELETE")),
+    *(("POST", f"/api/jobs/{{job_id}}/{verb}") for verb in ("pause", "resume", "run")),
+    ("GET", "/api/jobs/{job_id}/runs"),
     ("GET", "/"),
     ("POST", "/v1/chat/completions"),
     ("POST", "/v1/runs"),

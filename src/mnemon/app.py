@@ -27,6 +27,9 @@ from mnemon.edge.cors import EXPOSED, METHODS, Cors
 from mnemon.edge.gateway import Gateway
 from mnemon.edge.routes import routes
 from mnemon.edge.services import Services
+from mnemon.jobs.desk import Desk
+from mnemon.jobs.wishes import Rules
+from mnemon.jobs.worker import Worker
 from mnemon.memory.base import Memory
 from mnemon.memory.builtin import Builtin, Nothing
 from mnemon.memory.fulltext import FullText
@@ -119,6 +122,7 @@ def create_app(settings: Settings, *, model: Model | None = None, clock: Clock =
         runs=Runs(turns),
         following=Following(turns),
         memory=parts.memory,
+        jobs=Desk(rules(settings, parts.names)),
         timezone=settings.timezone,
         names=parts.names,
         keyring=Keyring(parts.driver, fixed=[]),
@@ -134,11 +138,16 @@ def create_app(settings: Settings, *, model: Model | None = None, clock: Clock =
     app = Application(
         routes=routes(),
         middleware=middleware(settings, services.keyring, parts.metrics),
-        lifespan=lambda _app: alive(settings, services, parts.model),
+        lifespan=lambda _app: alive(settings, services, parts),
     )
     app.router.redirect_slashes = False
     app.state.services = services
     return app
+
+
+def rules(settings: Settings, names: Names) -> Rules:
+    """What the wishes of a job are measured by."""
+    return Rules(zone=settings.timezone, private=settings.webhook_private, check_model=names.check)
 
 
 def open_parts(settings: Settings, model: Model, *, upstream: bool, clock: Clock) -> Parts:
@@ -156,24 +165,52 @@ def open_parts(settings: Settings, model: Model, *, upstream: bool, clock: Clock
 
 
 @contextlib.asynccontextmanager
-async def alive(settings: Settings, services: Services, model: Model) -> AsyncIterator[None]:
+async def alive(settings: Settings, services: Services, parts: Parts) -> AsyncIterator[None]:
     """The life of a server: what is opened is closed in the opposite order, however it ends."""
-    driver = services.driver
     async with contextlib.AsyncExitStack() as stack:
-        settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        stack.push_async_callback(model.close)
-        await driver.open()
-        stack.push_async_callback(driver.close)
-        services.keyring.fixed = await fixed_keys(settings, driver)
-        await services.turns.open()
-        stack.push_async_callback(services.turns.close, STOP_PATIENCE)
+        await opened(stack, settings, parts)
+        services.keyring.fixed = await fixed_keys(settings, parts.driver)
+        await busy(stack, settings, parts, services.turns)
         await services.runs.open()
         stack.callback(services.runs.close)
-        sweeper = asyncio.create_task(sweep(driver, services.turns, services.clock, runs_kept=settings.runs_kept_days * DAY))
-        stack.callback(sweeper.cancel)
-        scrubber = asyncio.create_task(scrub(driver))
-        stack.callback(scrubber.cancel)
         yield
+
+
+@contextlib.asynccontextmanager
+async def at_work(settings: Settings) -> AsyncIterator[None]:
+    """The life of a worker: all of a server but its door."""
+    parts = open_parts(settings, open_model(settings), upstream=settings.upstream_url is not None, clock=clocks.system)
+    async with contextlib.AsyncExitStack() as stack:
+        await opened(stack, settings, parts)
+        await busy(stack, settings, parts, Turns(parts))
+        yield
+
+
+async def opened(stack: contextlib.AsyncExitStack, settings: Settings, parts: Parts) -> None:
+    settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    stack.push_async_callback(parts.model.close)
+    await parts.driver.open()
+    stack.push_async_callback(parts.driver.close)
+
+
+async def busy(stack: contextlib.AsyncExitStack, settings: Settings, parts: Parts, turns: Turns) -> None:
+    """Begin with turns, jobs and what is swept up beside them."""
+    jobs = Worker(
+        driver=parts.driver,
+        turns=turns,
+        metrics=parts.metrics,
+        clock=parts.clock,
+        model=parts.names.shown,
+        private=settings.webhook_private,
+    )
+    await turns.open()
+    stack.push_async_callback(jobs.gather)
+    stack.push_async_callback(turns.close, STOP_PATIENCE)
+    jobs.open()
+    stack.push_async_callback(jobs.close)
+    chores = (sweep(parts.driver, turns, parts.clock, runs_kept=settings.runs_kept_days * DAY), scrub(parts.driver))
+    for chore in chores:
+        stack.callback(asyncio.create_task(chore).cancel)
 
 
 def middleware(settings: Settings, keyring: Keyring, metrics: Metrics) -> list[Middleware]:

@@ -176,6 +176,7 @@ def test_a_message_as_the_session_route_shows_it() -> None:
     named = {"id": 3, "session_id": "s", "role": "tool", "content": "42", "tool_call_id": "c", "tool_name": "look", "timestamp": 9.0}
     assert shown == {
         **named,
+        "origin": None,
         "token_count": 5,
         "tool_calls": None,
         "finish_reason": None,

@@ -7,9 +7,11 @@ import click
 from mnemon.cli.backup import backup, restore
 from mnemon.cli.chat import chat
 from mnemon.cli.check import check
+from mnemon.cli.jobs import jobs
 from mnemon.cli.keys import keys
 from mnemon.cli.memory import memory
 from mnemon.cli.serve import serve
+from mnemon.cli.worker import worker
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -21,5 +23,5 @@ def main() -> None:
     """
 
 
-for command in (serve, chat, keys, memory, check, backup, restore):
+for command in (serve, worker, chat, keys, memory, jobs, check, backup, restore):
     main.add_command(command)

@@ -28,9 +28,9 @@ HELP = {
     "compress_at": "Share of the budget the live history may fill before it is compressed.  [default: 0.6]",
     "memory_provider": "builtin, or none for no recall at all.  [default: builtin]",
     "embeddings": "builtin, or off for full text only (no effect yet).  [default: builtin]",
-    "timezone": "IANA time zone for relative dates in what is remembered.  [default: UTC]",
+    "timezone": "IANA time zone for schedules, and for relative dates in what is remembered.  [default: UTC]",
     "openwebui_headers": "on: take session, user and chat from Open WebUI's forwarded headers.  [default: off]",
-    "webhook_private": "on: allow job deliveries to private addresses (no effect yet).  [default: off]",
+    "webhook_private": "on: allow job deliveries to private addresses.  [default: off]",
     "cors_origins": "Comma list of web origins that may call the server.  [default: none]",
     "model_name": "Name under which the model is offered.  [default: mnemon]",
 }

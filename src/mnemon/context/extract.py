@@ -60,9 +60,11 @@ class Extract:
                 continue
             if self.understood(message.position, start, text) or self.outdated.search(text):
                 continue
-            kind, score = weigh(text, by_user=message.role == "user", recent=recent)
+            kind, score = weigh(text, by_user=message.speaker == "user", recent=recent)
             if score > 0:
-                yield StateLine(position=message.position, start=start, role=message.role, at=message.at, kind=kind, text=text, score=score)
+                yield StateLine(
+                    position=message.position, start=start, role=message.speaker, at=message.at, kind=kind, text=text, score=score
+                )
 
     def understood(self, position: int, start: int, text: str) -> bool:
         """Whether any of it is stated."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import secrets
 
@@ -54,6 +55,18 @@ def request() -> str:
 def owner() -> int:
     """Names one process among those that share a database: a positive 63-bit number."""
     return secrets.randbits(62) + 1
+
+
+def job() -> str:
+    return chance(6)
+
+
+def occurrence() -> str:
+    return "jrun_" + chance(12)
+
+
+def webhook_secret() -> str:
+    return "whsec_" + base64.b64encode(secrets.token_bytes(24)).decode()
 
 
 def api_key() -> str:

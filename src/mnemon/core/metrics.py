@@ -11,9 +11,12 @@ HELP = {
     "mnemon_turn_seconds_sum": "Seconds that turns took, the model's time included.",
     "mnemon_prompt_tokens_total": "Prompt tokens sent to the model, as assembled.",
     "mnemon_compressions_total": "Sessions continued in a child.",
+    "mnemon_job_runs_total": "Runs of jobs by how they ended; `queued` is one that is taken up again.",
+    "mnemon_job_runs_running": "Runs of jobs under way.",
+    "mnemon_job_deliveries_total": "Tries to deliver what a job said, by outcome.",
     "mnemon_replays_total": "Requests answered from an idempotency record or joined to a running turn.",
 }
-GAUGES = frozenset({"mnemon_turns_running"})
+GAUGES = frozenset({"mnemon_turns_running", "mnemon_job_runs_running"})
 
 Labels = tuple[tuple[str, str], ...]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 Json = dict[str, Any]
 
@@ -105,14 +105,26 @@ class StoredMessage:
     finish_reason: str | None = None
     erased: bool = False
     """Deleted on demand: role, position and digest are left, so that the conversation stays whole and knows it when it is sent again."""
+    origin: str = ""
+    """`job` for what a job asked and was told; nothing for what a client did."""
 
     @property
     def role(self) -> str:
         return self.message.role
 
     @property
+    def speaker(self) -> str:
+        """Whose words it is shown as: a job's are never a user's."""
+        return spoken_by(self.role, self.origin)
+
+    @property
     def text(self) -> str:
         return self.message.text
+
+
+def spoken_by(role: str, origin: str) -> str:
+    """The name under which words of this origin are shown to the model."""
+    return role if not origin else origin if role == "user" else f"{origin} reply"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,7 +291,8 @@ class TurnRequest:
     """One turn, as the edge understood it: nothing here depends on the route it came by.
 
     `history` stands in the place of the stored one in this turn's prompt. `after` names the turn to go on from: if others followed it
-    since, this one begins a branch.
+    since, this one begins a branch. `origin` is `job` for what no client says; without `recalls` nothing is recalled for it, and without
+    `learns` it is stored but never found again.
     """
 
     tenant: str
@@ -297,6 +310,9 @@ class TurnRequest:
     resume_after: int = 0
     history: tuple[Message, ...] | None = None
     after: After | None = None
+    origin: Literal["user", "job"] = "user"
+    recalls: bool = True
+    learns: bool = True
 
     @property
     def stateless(self) -> bool:

@@ -58,6 +58,15 @@ ENDPOINTS = {
     "session_fork": ("POST", "/api/sessions/{session_id}/fork"),
     "session_chat": ("POST", "/api/sessions/{session_id}/chat"),
     "session_chat_stream": ("POST", "/api/sessions/{session_id}/chat/stream"),
+    "jobs": ("GET", "/api/jobs"),
+    "job_create": ("POST", "/api/jobs"),
+    "job": ("GET", "/api/jobs/{job_id}"),
+    "job_update": ("PATCH", "/api/jobs/{job_id}"),
+    "job_delete": ("DELETE", "/api/jobs/{job_id}"),
+    "job_pause": ("POST", "/api/jobs/{job_id}/pause"),
+    "job_resume": ("POST", "/api/jobs/{job_id}/resume"),
+    "job_run": ("POST", "/api/jobs/{job_id}/run"),
+    "job_runs": ("GET", "/api/jobs/{job_id}/runs"),
 }
 
 
@@ -82,7 +91,7 @@ FEATURES: Json = {
     "session_chat_streaming": True,
     "session_fork": True,
     "admin_config_rw": False,
-    "jobs_admin": False,
+    "jobs_admin": True,
     "memory_write_api": True,
     "skills_api": False,
     "audio_api": False,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from starlette.routing import Route
 
-from mnemon.edge import chat, discovery, memory, sessions
+from mnemon.edge import chat, discovery, jobs, memory, sessions
 from mnemon.edge.runs import routes as runs
 
 ONE = "/api/sessions/{session_id}"
 MEMORY = "/v1/memory/{memory_id}"
 RUN = "/v1/runs/{run_id}"
+JOB = "/api/jobs/{job_id}"
 
 
 def routes() -> list[Route]:
@@ -55,4 +56,13 @@ def routes() -> list[Route]:
         Route(ONE + "/fork", sessions.fork, methods=["POST"]),
         Route(ONE + "/chat", sessions.chat, methods=["POST"]),
         Route(ONE + "/chat/stream", sessions.chat_stream, methods=["POST"]),
+        Route("/api/jobs", jobs.index, methods=["GET"]),
+        Route("/api/jobs", jobs.create, methods=["POST"]),
+        Route(JOB, jobs.get, methods=["GET"]),
+        Route(JOB, jobs.update, methods=["PATCH"]),
+        Route(JOB, jobs.delete, methods=["DELETE"]),
+        Route(JOB + "/pause", jobs.pause, methods=["POST"]),
+        Route(JOB + "/resume", jobs.resume, methods=["POST"]),
+        Route(JOB + "/run", jobs.run, methods=["POST"]),
+        Route(JOB + "/runs", jobs.runs, methods=["GET"]),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
+from typing import Protocol, cast
 from urllib.parse import unquote_to_bytes
 
 from starlette.requests import Request
@@ -11,14 +11,37 @@ from starlette.requests import Request
 from mnemon.core import errors
 from mnemon.core.clock import Clock
 from mnemon.core.metrics import Metrics
+from mnemon.core.records import Identity, Json
 from mnemon.edge.auth import Keyring
 from mnemon.edge.identity import checked
 from mnemon.memory.base import Memory
 from mnemon.runs.following import Following
 from mnemon.runs.service import Runs
-from mnemon.store.base import Driver
+from mnemon.store.base import Driver, Tx
 from mnemon.turn.naming import Names
 from mnemon.turn.pipeline import Turns
+
+
+class Jobs(Protocol):
+    """What the routes ask about jobs, inside a transaction; each answers with what clients see."""
+
+    def add(self, tx: Tx, tenant: str, given: Json, *, identity: Identity, origin: dict[str, str], now: float) -> Json: ...
+
+    def get(self, tx: Tx, tenant: str, name: str, *, now: float) -> Json: ...
+
+    def page(self, tx: Tx, tenant: str, *, everything: bool, limit: int, offset: int, now: float) -> list[Json]: ...
+
+    def change(self, tx: Tx, tenant: str, name: str, given: Json, *, now: float) -> Json: ...
+
+    def delete(self, tx: Tx, tenant: str, name: str) -> None: ...
+
+    def pause(self, tx: Tx, tenant: str, name: str, *, now: float) -> Json: ...
+
+    def resume(self, tx: Tx, tenant: str, name: str, *, now: float) -> Json: ...
+
+    def run(self, tx: Tx, tenant: str, name: str, *, now: float) -> Json: ...
+
+    def runs(self, tx: Tx, tenant: str, name: str, *, limit: int, offset: int) -> list[Json]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +53,7 @@ class Services:
     runs: Runs
     following: Following
     memory: Memory
+    jobs: Jobs
     timezone: str
     names: Names
     keyring: Keyring

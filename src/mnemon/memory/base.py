@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mnemon.core.records import Identity, Json, Message, Recalled, Stated
+from mnemon.memory.statements import Origin
 from mnemon.store.base import Tx
 
 
@@ -62,8 +63,11 @@ class Memory(Protocol):
         """What these messages of a lineage state, in the order of saying, each with what became of it."""
         ...
 
-    def prepare(self, messages: Sequence[Message], *, at: float) -> list[Any]:
-        """One plan for each message said at this time, made outside any transaction: all the thinking happens here."""
+    def prepare(self, messages: Sequence[Message], *, at: float, origin: Origin = "user") -> list[Any]:
+        """One plan for each message said at this time, made outside any transaction: all the thinking happens here.
+
+        `origin` is whose words those of role `user` are: only a user's become facts by being said.
+        """
         ...
 
     def learn(self, tx: Tx, learned: Learned) -> Taken:

@@ -49,6 +49,7 @@ class Plan:
 
     passages: list[Passage]
     distilled: Distilled | None
+    origin: Origin = "user"
 
 
 class Builtin:
@@ -77,22 +78,22 @@ class Builtin:
     async def stated(self, *, tenant: str, scope: int, lineage: int, positions: Sequence[int]) -> list[Stated]:
         return await self.driver.read(partial(stated, tenant=tenant, scope=scope, lineage=lineage, positions=positions))
 
-    def prepare(self, messages: Sequence[Message], *, at: float) -> list[Plan]:
-        said = [self._distilled(m, at) for m in messages]
-        pieces = self.passages.prepare(messages, list(map(stretches, said)))
-        return [Plan(passages=p, distilled=d if p else None) for p, d in zip(pieces, said, strict=True)]
+    def prepare(self, messages: Sequence[Message], *, at: float, origin: Origin = "user") -> list[Plan]:
+        said = [self._distilled(m, at, origin) for m in messages]
+        pieces = self.passages.prepare(messages, list(map(stretches, said)), origin=origin)
+        return [Plan(passages=p, distilled=d if p else None, origin=origin) for p, d in zip(pieces, said, strict=True)]
 
-    def _distilled(self, message: Message, at: float) -> Distilled | None:
+    def _distilled(self, message: Message, at: float, origin: Origin) -> Distilled | None:
         """What a user states. What a model or a tool says is no statement of the user's, and stays findable as what it is."""
         if message.role != "user":
             return None
-        found = self.language.distil(blocks.blanked(message.text), origin="user", said_at=at, timezone=self.timezone)
+        found = self.language.distil(blocks.blanked(message.text), origin=origin, said_at=at, timezone=self.timezone)
         return found if found.candidates or found.refusals else None
 
     def learn(self, tx: Tx, learned: Learned) -> Taken:
         # First: it holds the scope, so that nobody else changes its ledger meanwhile.
         mark = self.passages.learn(tx, self._found_by(learned))
-        said = [ledger.Said(position=at, origin="user", distilled=plan.distilled) for at, plan in learned.plans if plan.distilled]
+        said = [ledger.Said(position=at, origin=plan.origin, distilled=plan.distilled) for at, plan in learned.plans if plan.distilled]
         turn = ledger.Turn(
             tenant=learned.tenant,
             scope=learned.scope,
@@ -106,7 +107,7 @@ class Builtin:
 
     def reword(self, tx: Tx, learned: Learned) -> None:
         messages = [message for _, message in learned.plans]
-        pieces = self.passages.prepare(messages, [stretches(self._distilled(m, learned.at)) for m in messages])
+        pieces = self.passages.prepare(messages, [stretches(self._distilled(m, learned.at, "user")) for m in messages])
         plans = [(position, piece) for (position, _), piece in zip(learned.plans, pieces, strict=True)]
         self.passages.learn(tx, replace(learned, plans=plans))
 
@@ -131,7 +132,7 @@ class Nothing:
     async def stated(self, *, tenant: str, scope: int, lineage: int, positions: Sequence[int]) -> list[Stated]:
         return []
 
-    def prepare(self, messages: Sequence[Message], *, at: float) -> list[None]:
+    def prepare(self, messages: Sequence[Message], *, at: float, origin: Origin = "user") -> list[None]:
         return [None] * len(messages)
 
     def learn(self, tx: Tx, learned: Learned) -> Taken:

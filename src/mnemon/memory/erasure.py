@@ -262,7 +262,7 @@ def carried_out(tx: Tx, tenant: str, scope: int, plan: Plan, *, memory: Memory, 
         if place[0] in plan.conversations:
             continue
         empty = not tells(now)
-        if rows.reword(place, emptied(body) if empty else body, erased=empty) and not empty:
+        if rows.reword(place, emptied(body) if empty else body, erased=empty) and not empty and not said.origin:
             memory.reword(tx, Learned(tenant=tenant, scope=scope, lineage=place[0], plans=[(place[1], now)], at=said.at))
         changed.setdefault(place[0], []).append((said.message.text, now.text))
     for lineage, texts in changed.items():

@@ -18,6 +18,7 @@ from mnemon.memory import marks, question, words
 from mnemon.memory.base import Learned, Query
 from mnemon.memory.engine import Engine
 from mnemon.memory.shelf import Shelves
+from mnemon.memory.statements import Origin
 from mnemon.store.base import Driver, Tx
 from mnemon.store.passages import Entry, Passage, Passages, Spans
 
@@ -108,11 +109,16 @@ class FullText:
         packed = await asyncio.to_thread(self.engine.packed, [r.text for r in found.values()])
         index.embed({number: vector for number, vector in zip(found, packed, strict=True) if vector is not None})
 
-    def prepare(self, messages: Sequence[Message], stated: Sequence[Spans]) -> list[list[Passage]]:
-        """The passages of each message; `stated` are the stretches of each that say something the ledger keeps."""
+    def prepare(self, messages: Sequence[Message], stated: Sequence[Spans], *, origin: Origin = "user") -> list[list[Passage]]:
+        """The passages of each message; `stated` are the stretches of each that say something the ledger keeps.
+
+        What a user's role says for somebody else, as a job's prompt does, bears no mark of a user's words.
+        """
         self.engine.warm()
         return [
-            plan(m.text, role=m.role, stated=spans, engine=self.engine) if m.role in ("user", "assistant", "tool") else []
+            plan(m.text, role=origin if m.role == "user" else m.role, stated=spans, engine=self.engine)
+            if m.role in ("user", "assistant", "tool")
+            else []
             for m, spans in zip(messages, stated, strict=True)
         ]
 

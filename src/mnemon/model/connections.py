@@ -12,7 +12,7 @@ import ssl
 import time
 import zlib
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, cast
 
 import httptools
@@ -196,7 +196,9 @@ class Connection(asyncio.Protocol):
 class Pool:
     """Connections to one server. Made at the first call, since they belong to the loop they are made in."""
 
-    def __init__(self, *, host: str, port: int, tls: bool, connect_limit: float) -> None:
+    def __init__(self, *, host: str, port: int, tls: bool, connect_limit: float, screen: Callable[[str], None] | None = None) -> None:
+        """`screen` sees each address that the host's name gave before it is connected to, and may refuse it with an `OSError`."""
+        self._screen = screen
         self._host = host
         self._port = port
         self._tls = ssl.create_default_context() if tls else None
@@ -235,6 +237,9 @@ class Pool:
         loop = asyncio.get_running_loop()
         found = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(address[0]) for *_, address in found))
+        if self._screen is not None:
+            for address in addresses:
+                self._screen(address)
         if len(addresses) == 1:
             return await self._reach(addresses[0])
         tasks: list[asyncio.Task[Connection]] = []

@@ -32,6 +32,7 @@ class Said:
     message: Message
     at: float
     erased: bool
+    origin: str = ""
 
     @property
     def place(self) -> tuple[int, int]:
@@ -148,7 +149,7 @@ def said_anywhere(tx: Tx, words: str) -> bool:
 
 
 def said(row: Row) -> Said:
-    same = {name: row[name] for name in ("lineage", "position", "session_id", "at")}
+    same = {name: row[name] for name in ("lineage", "position", "session_id", "at", "origin")}
     return Said(**same, message=Message(msgspec.json.decode(row["body"])), erased=bool(row["erased"]))
 
 

@@ -29,6 +29,7 @@ def stored(row: Row) -> StoredMessage:
         counted_by=row["counted_by"],
         finish_reason=row["finish_reason"],
         erased=bool(row["erased"]),
+        origin=row["origin"],
     )
 
 
@@ -89,6 +90,7 @@ def columns(message: StoredMessage) -> dict[str, Any]:
         "tokens": message.tokens,
         "counted_by": message.counted_by,
         "finish_reason": message.finish_reason,
+        "origin": message.origin,
         "at": message.at,
     }
 
@@ -109,6 +111,7 @@ def wire(message: StoredMessage) -> dict[str, Any]:
         "id": message.position,
         "session_id": message.session_id,
         "role": message.role,
+        "origin": message.origin or None,
         "content": body.get("content"),
         "tool_call_id": body.get("tool_call_id"),
         "tool_calls": body.get("tool_calls"),

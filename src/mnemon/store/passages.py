@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from mnemon.core.records import NOTHING, Recalled, text_of
+from mnemon.core.records import NOTHING, Recalled, spoken_by, text_of
 from mnemon.store.base import Row, Tx
 
 Spans = Sequence[tuple[int, int]]
@@ -114,7 +114,7 @@ def recalled(row: Row) -> tuple[Recalled, Spans]:
         start=start,
         tokens=row["tokens"] if text == whole else None,
         counted_by=row["counted_by"] and sys.intern(row["counted_by"]),
-        role=sys.intern(row["role"]),
+        role=sys.intern(spoken_by(row["role"], row["origin"])),
         at=row["at"],
         session_id=sys.intern(row["session_id"]),
         position=row["position"],

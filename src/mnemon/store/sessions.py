@@ -32,6 +32,8 @@ class NewSession:
     system_prompt: str | None = None
     session_key: str | None = None
     identity: Identity = field(default_factory=Identity)
+    talks: bool = True
+    """Whether somebody talks in it: what a job began is nobody's current transcript."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +130,7 @@ class Sessions:
         )
         lineage = int(row["id"]) if row else 0
         self._insert(new, lineage, at)
-        if new.session_key is not None:
+        if new.session_key is not None and new.talks:
             self.tx.run("channels_begin", tenant=self.tenant, session_key=new.session_key, lineage=lineage)
         return Lineage(
             id=lineage,

@@ -149,10 +149,13 @@ class Answer:
         self.parts.tails.keep(lineage, version, live)
 
     async def _plans(self, messages: tuple[StoredMessage, ...], now: float) -> list[Any]:
-        said = [m.message for m in messages]
+        """What memory will make of each message; nothing at all for a turn that it is not to learn from."""
+        if not self.request.learns:
+            return []
+        said, origin = [m.message for m in messages], self.request.origin
         if sum(len(m.text) for m in messages) > COUNTED_IN_A_THREAD:
-            return await asyncio.to_thread(self.parts.memory.prepare, said, at=now)
-        return self.parts.memory.prepare(said, at=now)
+            return await asyncio.to_thread(self.parts.memory.prepare, said, at=now, origin=origin)
+        return self.parts.memory.prepare(said, at=now, origin=origin)
 
     def _rendered(self, outcome: Outcome) -> tuple[list[bytes], bytes]:
         """The last frames of a stream, numbered; or the whole body."""
@@ -173,6 +176,7 @@ class Answer:
                 tokens=tokens.message_tokens(counter, message.body) if counter.loaded else None,
                 counted_by=counter.name,
                 finish_reason=outcome.finish_reason if index == len(begun.new) else None,
+                origin="" if begun.request.origin == "user" else begun.request.origin,
             )
             for index, message in enumerate(said)
         )

@@ -78,7 +78,17 @@ def rotate(
         frames = record.body if request.stream else b""
         keeper.committed(
             tx,
-            Made(effective=outcome.effective, lineage=new.id, first=None, last=None, chain=b"", number=1, frames=frames, at=now),
+            Made(
+                effective=outcome.effective,
+                lineage=new.id,
+                first=None,
+                last=None,
+                chain=b"",
+                usage=outcome.usage,
+                number=1,
+                frames=frames,
+                at=now,
+            ),
         )
     return record
 

@@ -50,6 +50,7 @@ class Result:
             first=self.messages[0].position,
             last=self.messages[-1].position,
             chain=self.rows[-1][2],
+            usage=self.usage,
             number=self.number,
             frames=self.frames,
             at=self.at,
@@ -103,6 +104,7 @@ def prepared(tx: Tx, result: Result, *, chain: bytes) -> Lineage:
             session_key=begun.session_key,
             identity=request.identity,
             model=request.model,
+            talks=request.origin == "user",
         )
         lineage = sessions.begin(new, at=result.at)
         sessions.advance(lineage.id, next_position=following, chain=chain, at=result.at)
@@ -124,7 +126,7 @@ def prepared(tx: Tx, result: Result, *, chain: bytes) -> Lineage:
 def learn(tx: Tx, result: Result, lineage: Lineage, memory: Memory) -> tuple[Learned, Taken]:
     """Give the turn to memory, and count it."""
     tenant = result.begun.request.tenant
-    plans = [(message.position, plan) for message, plan in zip(result.messages, result.plans, strict=True)]
+    plans = [(message.position, plan) for message, plan in zip(result.messages, result.plans, strict=False)]  # none, or one for each
     session_id = str(result.begun.session_id)
     learned = Learned(tenant=tenant, scope=lineage.scope, lineage=lineage.id, plans=plans, session_id=session_id, at=result.at)
     taken = memory.learn(tx, learned)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mnemon.core import errors
-from mnemon.core.records import Effective
+from mnemon.core.records import Effective, Json
 from mnemon.store.base import Tx
 
 
@@ -22,6 +22,7 @@ class Made:
     first: int | None
     last: int | None
     chain: bytes
+    usage: Json
     number: int
     frames: bytes
     at: float

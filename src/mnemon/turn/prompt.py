@@ -33,7 +33,7 @@ async def prompt_for(parts: Parts, begun: Begun) -> Prompt:
     drafting = partial(assemble.Draft, material, counter=counter, budget=budget)
     draft = await asyncio.to_thread(drafting) if sum(len(m.text) for m in begun.new) > COUNTED_IN_A_THREAD else drafting()
     found: list[Recalled] = []
-    if begun.scopes:
+    if begun.scopes and begun.request.recalls:
         found = await recall(parts, begun, live=max(begun.compacted_to, draft.outside(allowance)))
     return draft.prompt(found, recall_tokens=allowance)
 

@@ -277,11 +277,12 @@ WHERE tenant = :tenant AND lineage <> :lineage
 -- Messages ------------------------------------------------------------------------------------------------------------
 
 -- name: messages_add
-INSERT INTO messages (tenant, lineage, position, session_id, role, body, tokens, counted_by, digest, chain, finish_reason, at)
-VALUES (:tenant, :lineage, :position, :session_id, :role, :body, :tokens, :counted_by, :digest, :chain, :finish_reason, :at);
+INSERT INTO messages (tenant, lineage, position, session_id, role, body, tokens, counted_by, digest, chain, finish_reason, origin,
+  at)
+VALUES (:tenant, :lineage, :position, :session_id, :role, :body, :tokens, :counted_by, :digest, :chain, :finish_reason, :origin, :at);
 
 -- name: messages_live
-SELECT position, session_id, body, tokens, counted_by, finish_reason, at, erased FROM messages
+SELECT position, session_id, body, tokens, counted_by, finish_reason, at, erased, origin FROM messages
 WHERE lineage = :lineage AND branch = 0 AND position > :after AND position < :before AND tenant = :tenant ORDER BY position;
 
 -- name: messages_between
@@ -289,15 +290,15 @@ SELECT position, session_id, body, tokens, counted_by, finish_reason, erased, at
 WHERE lineage = :lineage AND tenant = :tenant AND position BETWEEN :first AND :last ORDER BY position;
 
 -- name: messages_page
-SELECT position, session_id, body, tokens, counted_by, finish_reason, at, erased FROM messages
+SELECT position, session_id, body, tokens, counted_by, finish_reason, at, erased, origin FROM messages
 WHERE lineage = :lineage AND branch = 0 AND tenant = :tenant ORDER BY position LIMIT :limit OFFSET :offset;
 
 -- name: messages_page_latest
-SELECT position, session_id, body, tokens, counted_by, finish_reason, at, erased FROM messages
+SELECT position, session_id, body, tokens, counted_by, finish_reason, at, erased, origin FROM messages
 WHERE lineage = :lineage AND branch = 0 AND tenant = :tenant ORDER BY position DESC LIMIT :limit OFFSET :offset;
 
 -- name: messages_page_branch
-SELECT m.position, m.session_id, m.body, m.tokens, m.counted_by, m.finish_reason, m.at, m.erased FROM messages m
+SELECT m.position, m.session_id, m.body, m.tokens, m.counted_by, m.finish_reason, m.at, m.erased, m.origin FROM messages m
 JOIN branches b ON b.lineage = m.lineage AND b.number = :branch
 WHERE m.lineage = :lineage AND m.tenant = :tenant
   AND (m.branch = b.number OR (m.position < b.start AND (m.branch = 0 OR m.branch > b.number)))
@@ -317,8 +318,9 @@ SELECT position, digest, chain FROM messages WHERE lineage = :lineage AND branch
 UPDATE messages SET branch = :branch WHERE lineage = :lineage AND branch = 0 AND position >= :start AND tenant = :tenant;
 
 -- name: messages_copy
-INSERT INTO messages (tenant, lineage, position, session_id, role, body, tokens, counted_by, digest, chain, finish_reason, at, erased)
-SELECT tenant, :copy, position, :session_id, role, body, tokens, counted_by, digest, chain, finish_reason, at, erased FROM messages
+INSERT INTO messages (tenant, lineage, position, session_id, role, body, tokens, counted_by, digest, chain, finish_reason, at, erased,
+  origin)
+SELECT tenant, :copy, position, :session_id, role, body, tokens, counted_by, digest, chain, finish_reason, at, erased, origin FROM messages
 WHERE lineage = :lineage AND branch = 0 AND position <= :upto AND tenant = :tenant ORDER BY position;
 
 -- name: messages_chain
@@ -373,7 +375,7 @@ WHERE scope = :scope AND tenant = :tenant AND number > :number ORDER BY number L
 
 -- name: passages_texts @sqlite
 -- With what the whole message states: where, which memory, and whether there is more to say about it (`core.records.Recalled.told`).
-SELECT p.number, p.start, p.length, m.position, m.session_id, m.role, m.body, m.tokens, m.counted_by, m.at, (
+SELECT p.number, p.start, p.length, m.position, m.session_id, m.role, m.origin, m.body, m.tokens, m.counted_by, m.at, (
   SELECT json_group_array(json_array(e.start, e.length, n.number, n.id, CASE WHEN n.state <> 'active'
     OR EXISTS (SELECT 1 FROM links l WHERE l.tenant = n.tenant AND l.source = n.id)
     OR EXISTS (SELECT 1 FROM links l WHERE l.tenant = n.tenant AND l.target = n.id) THEN 2 ELSE n.grain IS NOT NULL END))
@@ -384,7 +386,7 @@ FROM passages p JOIN messages m ON m.lineage = p.lineage AND m.position = p.posi
 WHERE p.scope = :scope AND p.tenant = :tenant AND m.branch = 0 AND p.number IN (SELECT value FROM json_each(:numbers));
 
 -- name: passages_texts @postgres
-SELECT p.number, p.start, p.length, m.position, m.session_id, m.role, m.body, m.tokens, m.counted_by, m.at, (
+SELECT p.number, p.start, p.length, m.position, m.session_id, m.role, m.origin, m.body, m.tokens, m.counted_by, m.at, (
   SELECT coalesce(json_agg(json_build_array(e.start, e.length, n.number, n.id, CASE WHEN n.state <> 'active'
     OR EXISTS (SELECT 1 FROM links l WHERE l.tenant = n.tenant AND l.source = n.id)
     OR EXISTS (SELECT 1 FROM links l WHERE l.tenant = n.tenant AND l.target = n.id) THEN 2 WHEN n.grain IS NOT NULL THEN 1 ELSE 0 END)), '[]')::text
@@ -812,19 +814,19 @@ SELECT id, root, session_key FROM lineages WHERE scope = :scope AND tenant = :te
 SELECT id, root, session_key FROM lineages WHERE scope = :scope AND tenant = :tenant ORDER BY id;
 
 -- name: erasures_messages
-SELECT m.lineage, m.position, m.session_id, m.role, m.body, m.at, m.erased FROM messages m
+SELECT m.lineage, m.position, m.session_id, m.role, m.body, m.at, m.erased, m.origin FROM messages m
 WHERE m.lineage = :lineage AND m.position >= :first AND m.position <= :last AND m.tenant = :tenant ORDER BY m.position;
 
 -- name: erasures_between
-SELECT m.lineage, m.position, m.session_id, m.role, m.body, m.at, m.erased FROM lineages l JOIN messages m ON m.lineage = l.id
+SELECT m.lineage, m.position, m.session_id, m.role, m.body, m.at, m.erased, m.origin FROM lineages l JOIN messages m ON m.lineage = l.id
 WHERE l.scope = :scope AND l.tenant = :tenant AND m.at >= :since AND m.at < :until ORDER BY m.lineage, m.position;
 
 -- name: erasures_holding @sqlite
-SELECT m.lineage, m.position, m.session_id, m.role, m.body, m.at, m.erased FROM lineages l JOIN messages m ON m.lineage = l.id
+SELECT m.lineage, m.position, m.session_id, m.role, m.body, m.at, m.erased, m.origin FROM lineages l JOIN messages m ON m.lineage = l.id
 WHERE l.scope = :scope AND l.tenant = :tenant AND instr(m.body, :words) > 0 ORDER BY m.lineage, m.position;
 
 -- name: erasures_holding @postgres
-SELECT m.lineage, m.position, m.session_id, m.role, m.body, m.at, m.erased FROM lineages l JOIN messages m ON m.lineage = l.id
+SELECT m.lineage, m.position, m.session_id, m.role, m.body, m.at, m.erased, m.origin FROM lineages l JOIN messages m ON m.lineage = l.id
 WHERE l.scope = :scope AND l.tenant = :tenant AND strpos(m.body, :words) > 0 ORDER BY m.lineage, m.position;
 
 -- name: erasures_evidence
@@ -888,3 +890,112 @@ SELECT EXISTS (SELECT 1 FROM messages WHERE instr(body, :words) > 0) OR EXISTS (
 -- name: texts_anywhere @postgres
 SELECT EXISTS (SELECT 1 FROM messages WHERE strpos(body, :words) > 0) OR EXISTS (SELECT 1 FROM memories WHERE strpos(text, :words) > 0)
   OR EXISTS (SELECT 1 FROM lineages WHERE strpos(COALESCE(system_prompt, ''), :words) > 0 OR strpos(state, :words) > 0) AS yes;
+
+-- Jobs ----------------------------------------------------------------------------------------------------------------
+
+-- name: jobs_add
+INSERT INTO jobs (tenant, id, body, state, enabled, next_run_at, times, created_at)
+VALUES (:tenant, :id, :body, 'scheduled', TRUE, :next_run_at, :times, :at);
+
+-- name: jobs_get
+SELECT * FROM jobs WHERE tenant = :tenant AND id = :id;
+
+-- name: jobs_hold @sqlite
+SELECT * FROM jobs WHERE tenant = :tenant AND id = :id;
+
+-- name: jobs_hold @postgres
+SELECT * FROM jobs WHERE tenant = :tenant AND id = :id FOR UPDATE;
+
+-- name: jobs_list
+SELECT * FROM jobs WHERE tenant = :tenant AND (enabled OR :all_of_them) ORDER BY created_at, id LIMIT :limit OFFSET :offset;
+
+-- name: jobs_delete
+DELETE FROM jobs WHERE tenant = :tenant AND id = :id;
+
+-- name: jobs_save
+UPDATE jobs SET body = :body, state = :state, enabled = :enabled, next_run_at = :next_run_at, times = :times, completed = :completed,
+  failures = :failures, paused_at = :paused_at, paused_reason = :paused_reason, last_run_at = :last_run_at, last_status = :last_status,
+  last_error = :last_error
+WHERE tenant = :tenant AND id = :id;
+
+-- name: jobs_due
+-- Those whose instant has come, the oldest first.
+SELECT tenant, id FROM jobs WHERE next_run_at <= :now ORDER BY next_run_at, tenant, id LIMIT :limit;
+
+-- name: jobs_next
+SELECT min(next_run_at) AS at FROM jobs WHERE next_run_at IS NOT NULL;
+
+-- name: jobs_advance
+-- To the next instant, by whoever is first to see that this one has come.
+UPDATE jobs SET next_run_at = :following WHERE tenant = :tenant AND id = :id AND next_run_at = :planned;
+
+-- name: jobs_undelivered
+UPDATE jobs SET last_delivery_error = :error WHERE tenant = :tenant AND id = :id;
+
+-- name: occurrences_add
+INSERT INTO occurrences (tenant, id, job, planned, at, status, finished_at, error)
+VALUES (:tenant, :id, :job, :planned, :at, :status, :finished_at, :error) ON CONFLICT (tenant, job, planned) DO NOTHING;
+
+-- name: occurrences_open
+-- What of a job waits or is under way.
+SELECT count(*) AS open, count(CASE WHEN status = 'queued' THEN 1 END) AS waiting FROM occurrences
+WHERE tenant = :tenant AND job = :job AND finished_at IS NULL;
+
+-- name: occurrences_waiting
+-- What may begin: of each job one at a time.
+SELECT o.tenant, o.id, o.job, o.planned, o.token, o.deaths FROM occurrences o
+WHERE o.status = 'queued' AND NOT EXISTS (
+  SELECT 1 FROM occurrences x WHERE x.tenant = o.tenant AND x.job = o.job AND x.finished_at IS NULL AND x.owner IS NOT NULL)
+ORDER BY o.at, o.id LIMIT :limit;
+
+-- name: occurrences_claim
+UPDATE occurrences SET status = 'running', owner = :owner, token = token + 1, claimed_at = :at, started_at = NULL
+WHERE tenant = :tenant AND id = :id AND status = 'queued' AND token = :token;
+
+-- name: occurrences_begun
+UPDATE occurrences SET started_at = :at, session_id = :session_id
+WHERE tenant = :tenant AND id = :id AND owner = :owner AND token = :token;
+
+-- name: occurrences_end
+-- Only by whoever has it: an owner that was thought dead and is not comes too late.
+UPDATE occurrences SET status = :status, owner = NULL, finished_at = :at, session_id = coalesce(:session_id, session_id),
+  lineage = :lineage, first = :first, last = :last, receipt = :receipt, usage = :usage, error = :error, delivery = :delivery,
+  delivery_at = CASE WHEN :delivery = 'pending' THEN :at END
+WHERE tenant = :tenant AND id = :id AND owner = :owner AND token = :token;
+
+-- name: occurrences_release
+UPDATE occurrences SET status = 'queued', owner = NULL, deaths = deaths + :deaths
+WHERE tenant = :tenant AND id = :id AND owner = :owner AND token = :token;
+
+-- name: occurrences_withdraw
+-- What of a job's plan has not begun will not.
+UPDATE occurrences SET status = 'skipped', finished_at = :at, error = :error
+WHERE tenant = :tenant AND job = :job AND finished_at IS NULL AND status = 'queued' AND planned IS NOT NULL;
+
+-- name: occurrences_owners
+SELECT DISTINCT owner FROM occurrences WHERE finished_at IS NULL AND owner IS NOT NULL;
+
+-- name: occurrences_of_owner
+SELECT tenant, id, job, planned, token, deaths FROM occurrences WHERE finished_at IS NULL AND owner = :owner ORDER BY tenant, job, id;
+
+-- name: occurrences_page
+SELECT o.*, m.body AS said FROM occurrences o
+LEFT JOIN messages m ON m.lineage = o.lineage AND m.position = o.last AND m.tenant = o.tenant
+WHERE o.tenant = :tenant AND o.job = :job ORDER BY o.at DESC, o.id DESC LIMIT :limit OFFSET :offset;
+
+-- name: occurrences_get
+SELECT o.*, m.body AS said FROM occurrences o
+LEFT JOIN messages m ON m.lineage = o.lineage AND m.position = o.last AND m.tenant = o.tenant
+WHERE o.tenant = :tenant AND o.id = :id;
+
+-- name: occurrences_to_deliver
+SELECT tenant, id, delivery_at FROM occurrences WHERE delivery_at <= :now ORDER BY delivery_at LIMIT :limit;
+
+-- name: occurrences_next_delivery
+SELECT min(delivery_at) AS at FROM occurrences WHERE delivery_at IS NOT NULL;
+
+-- name: occurrences_take_delivery
+UPDATE occurrences SET delivery_at = :until WHERE tenant = :tenant AND id = :id AND delivery_at = :at;
+
+-- name: occurrences_delivered
+UPDATE occurrences SET delivery = :delivery, delivery_at = :again, deliveries = :deliveries WHERE tenant = :tenant AND id = :id;
