@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
+from tests.http import world as worlds
 from tests.http.world import CHANNEL, ID, RECEIPT, REPLAYED, World, error
 
 Json = dict[str, Any]
@@ -56,6 +58,7 @@ async def test_what_was_said_is_listed_with_its_evidence(world: World) -> None:
     assert (evidence["session_id"], evidence["position"], evidence["role"]) == ("s", 1, "user")
     assert evidence["quote"] == row["text"] == POSTGRES[evidence["start"] : evidence["start"] + evidence["length"]]
     assert texts(await listed(world, "?session=s")) == [row["text"]]
+    await world.say("Hello!", "other", "k")
     assert await listed(world, "?session=other") == []
 
 
@@ -281,7 +284,7 @@ async def test_a_receipt_tells_what_memory_did(world: World) -> None:
     second = await world.say(f"{MONOLITH} What do you think?", "t", "k")
     receipt = await world.get(f"/v1/receipts/{second.headers[RECEIPT]}")
     assert [s["id"] for s in receipt["memory"]["superseded"]] == [added[0]["id"]]
-    assert {"id", "by", "rule", "reversal"} == set(receipt["memory"]["superseded"][0])
+    assert {"id", "by", "rule", "reversal", "text"} == set(receipt["memory"]["superseded"][0])
     assert [r["text"] for r in receipt["memory"]["refused"]] == ["What do you think?"]
     third = await world.say("Are we still committed to microservices?", "u", "k")
     receipt = await world.get(f"/v1/receipts/{third.headers[RECEIPT]}")
@@ -396,3 +399,41 @@ async def test_a_timeline_is_about_its_topic(world: World) -> None:
         ("weather", []),
     ):
         assert texts(await listed(world, f"/timeline?topic={topic}")) == wanted, topic
+
+
+async def test_a_receipt_shows_notes_and_what_had_no_room(tmp_path: Path) -> None:
+    """A note is quoted from the ledger, what was found and not shown is named with its place, and what was closed with its words."""
+    async with worlds.running(tmp_path, recall_tokens=130) as world:
+        note = await noted(world, "The gate code of the north gate is 4711.")
+        for n in range(8):
+            await world.say(f"At gate {n} the guard asks for the gate code on day {n}, and {n} more people wait there.", "s", "k")
+        await world.say("The gate code of the north gate is 4712.", "s", "k")
+        response = await world.say("What is the gate code of the north gate now? It is 4713.", "t", "k")
+        receipt = await world.get("/v1/receipts/" + response.headers[RECEIPT])
+        shown = [line for line in receipt["prompt"]["recalled"] if line["memories"] == [note["id"]]]
+        assert [(line["text"], line["evidence"]) for line in shown] in ([], [(note["text"], None)])
+        (left,) = [part for part in receipt["prompt"]["left_out"] if part["block"] == "recall"]
+        assert left["passages"] >= len(left["best"]) > 0
+        for line in left["best"]:
+            assert line["text"] is not None
+            assert line["score"] >= 0
+        scores = [line["score"] for line in left["best"] if line["why"] == "words"]
+        assert scores == sorted(scores, reverse=True)
+
+
+async def test_filters_that_can_show_nothing_are_refused(world: World) -> None:
+    """A page behind a memory that is not there, a session of another memory, no slot, no words, a time that ends before it begins."""
+    await noted(world, "The gate opens at nine.")
+    await world.say("Hello.", "elsewhere", "another key")
+    error(await call(world, "GET", "?after=mem_none"), 404, "memory_not_found", "after")
+    for session in ("never", "elsewhere"):
+        error(await call(world, "GET", f"?session={session}"), 404, "session_not_found", "session")
+    for query, field in (
+        ("?slot=gate", "slot"),
+        ("?slot=", "slot"),
+        ("?text=", "text"),
+        ("?from=2026-02-01&to=2026-01-01", "to"),
+        ("/timeline?slot=gate", "slot"),
+    ):
+        error(await call(world, "GET", query), 400, "invalid_request", field)
+    assert "takes none" in error(await call(world, "GET", "/export?page=2"), 400, "unsupported_parameter", "page")["message"]

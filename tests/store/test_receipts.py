@@ -17,7 +17,7 @@ BODY = {
     "none": None,
 }
 
-NO_RECALL: dict[str, object] = {"prompt": {"recalled": []}}
+NO_RECALL: dict[str, object] = {"prompt": {"recalled": [], "left_out": []}}
 
 
 async def test_a_receipt_is_read_as_it_was_written(store: Store) -> None:
@@ -56,7 +56,7 @@ async def test_a_receipt_quotes_its_messages(store: Store) -> None:
         talk.begin("source")
         talk.say("source", "first words", "the zebra sleeps")
         evidence = [{"session_id": "source", "position": p, "start": s, "length": 5} for p, s in ((2, 4), (9, 0))]
-        body = {"prompt": {"recalled": [{"score": 1.0, "evidence": e} for e in evidence]}}
+        body = {"prompt": {"recalled": [{"score": 1.0, "evidence": e} for e in evidence], "left_out": []}}
         Receipts(talk.tx, talk.tenant).add(name, lineage=lineage, body=body, at=1.0)
 
     async def quoted(where: Store) -> list[str | None]:
@@ -65,7 +65,7 @@ async def test_a_receipt_quotes_its_messages(store: Store) -> None:
 
     def copied(talk: steps.Talk) -> None:
         evidence = {"session_id": "source", "position": 2, "start": 4, "length": 5}
-        body = {"prompt": {"recalled": [{"score": 1.0, "evidence": evidence}]}}
+        body = {"prompt": {"recalled": [{"score": 1.0, "evidence": evidence}], "left_out": []}}
         Receipts(talk.tx, talk.tenant).add(name, lineage=talk.begin("s").id, body=body, at=1.0)
 
     await store.write(work)

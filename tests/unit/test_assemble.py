@@ -345,7 +345,8 @@ def test_recall_keeps_to_its_allowance() -> None:
     assert [r.position for r in prompt.recalled] == [1, 3]
     block = {b.name: b for b in prompt.blocks}["recall"]
     assert 0 < block.tokens <= 300
-    assert prompt.left_out == ({"block": "recall", "passages": 2, "reason": "the allowance is full"},)
+    best = [line.account() for line in (found[1], found[3])]
+    assert prompt.left_out == ({"block": "recall", "passages": 2, "reason": "the allowance is full", "best": best},)
 
 
 def test_no_allowance_no_recall() -> None:

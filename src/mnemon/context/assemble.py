@@ -18,6 +18,7 @@ from mnemon.core.records import Block, Json, Message, Prompt, Recalled, StateLin
 Unit = list[StoredMessage]
 
 REPLY_PRIMING = 3
+LEFT_OUT_TOLD = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +76,7 @@ class Draft:
             budget=self.budget,
             blocks=accounts(cost, system=self.system, notes=notes, history=history, new=material.new, shown=shown),
             recalled=tuple(shown),
-            left_out=left_out(dropped, counter, notes_dropped, len(recalled) - len(shown)),
+            left_out=left_out(dropped, counter, notes_dropped, unshown(recalled, shown)),
         )
 
 
@@ -250,7 +251,7 @@ def accounts(
     )
 
 
-def left_out(messages: list[StoredMessage], counter: tokens.Counter, notes: int, passages: int) -> tuple[Json, ...]:
+def left_out(messages: list[StoredMessage], counter: tokens.Counter, notes: int, passages: Sequence[Recalled]) -> tuple[Json, ...]:
     found: list[Json] = []
     if messages:
         found.append(
@@ -266,8 +267,17 @@ def left_out(messages: list[StoredMessage], counter: tokens.Counter, notes: int,
     if notes:
         found.append({"block": "state", "lines": notes, "reason": "the budget is full"})
     if passages:
-        found.append({"block": "recall", "passages": passages, "reason": "the allowance is full"})
+        best = [line.account() for line in passages[:LEFT_OUT_TOLD]]
+        found.append({"block": "recall", "passages": len(passages), "reason": "the allowance is full", "best": best})
     return tuple(found)
+
+
+def unshown(recalled: Sequence[Recalled], shown: Sequence[Recalled]) -> list[Recalled]:
+    """What was found and had no room, or needed what had none; best first."""
+    if len(recalled) == len(shown):
+        return []
+    there = {line.key for line in shown}
+    return [line for line in recalled if line.key not in there]
 
 
 def roughly(material: Material) -> int:

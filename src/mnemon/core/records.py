@@ -223,6 +223,20 @@ class Recalled(NamedTuple):  # many are made at every turn, which a dataclass is
         """Names the line among those of one recall."""
         return f"{self.position}+{self.start} {self.session_id}" if self.session_id else self.memories[0]
 
+    def account(self) -> Json:
+        """The line without its words, which are named by where they stand; no message says what was written by hand."""
+        place = {"session_id": self.session_id, "position": self.position, "start": self.start, "length": len(self.text)}
+        return {
+            "role": self.role,
+            "at": self.at,
+            "score": round(self.score, 4),
+            "why": self.why,
+            "memories": list(self.memories),
+            "name": self.name or None,
+            "notes": [words for _, words in self.marks],
+            "evidence": place if self.session_id else None,
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lineage:
@@ -352,24 +366,6 @@ class Prompt:
             "tokens": self.tokens,
             "budget": self.budget,
             "blocks": [{"name": b.name, "tokens": b.tokens, "messages": b.messages, **b.detail} for b in self.blocks],
-            "recalled": [
-                {
-                    "role": r.role,
-                    "at": r.at,
-                    "score": round(r.score, 4),
-                    "why": r.why,
-                    "memories": list(r.memories),
-                    "name": r.name or None,
-                    "notes": [words for _, words in r.marks],
-                    "evidence": {
-                        "session_id": r.session_id,
-                        "position": r.position,
-                        "start": r.start,
-                        "length": len(r.text),
-                    },
-                    **({"text": r.text} if texts else {}),
-                }
-                for r in self.recalled
-            ],
+            "recalled": [{**r.account(), **({"text": r.text} if texts else {})} for r in self.recalled],
             "left_out": list(self.left_out),
         }

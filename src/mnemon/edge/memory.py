@@ -110,7 +110,7 @@ async def search(request: Request) -> Response:
 async def timeline(request: Request) -> Response:
     asked = Asked(request)
     wishes.only(asked.query, "slot", "topic")
-    slot, topic = asked.query.get("slot", ""), asked.query.get("topic", "")
+    slot, topic = wishes.slot_of(asked.query), asked.query.get("topic", "")
     if bool(slot) == bool(topic):
         raise schemas.wrong("slot", "or topic: one of them says of what", code="invalid_request")
     hits: list[str] = []

@@ -32,7 +32,8 @@ def only(given: Mapping[str, Any], *allowed: str) -> None:
     """Refuse a field that has no effect here: it may have been meant to choose. Raises `Invalid`."""
     for field in given:
         if field not in allowed:
-            raise schemas.wrong(field, f"is not a field of this request, which takes {', '.join(allowed)}", code="unsupported_parameter")
+            takes = ", ".join(allowed) or "none"
+            raise schemas.wrong(field, f"is not a field of this request, which takes {takes}", code="unsupported_parameter")
 
 
 def moment(value: Any, field: str) -> float:
@@ -68,17 +69,29 @@ def wanted(query: Mapping[str, str]) -> Filter:
     state = choice(query.get("state", "active"), "state", STATES)
     if past and state not in ("active", "all"):
         raise schemas.wrong("state", "does not go with as_of: all that held then was active", code="unsupported_parameter")
+    since = moment(query["from"], "from") if "from" in query else 0.0
+    until = moment(query["to"], "to") if "to" in query else EVER
+    if until <= since:
+        raise schemas.wrong("to", "must be later than from")
     return Filter(
         kind=choice(query["kind"], "kind", KINDS) if "kind" in query else "",
-        slot=query.get("slot", ""),
-        text=query.get("text", ""),
+        slot=slot_of(query),
+        text=text(query["text"], "text", most=LONGEST_QUERY) if "text" in query else "",
         session_id=identities.checked(query.get("session", ""), code="invalid_session_id", param="session") or "",
         origin=choice(query["origin"], "origin", ORIGINS) if "origin" in query else "",
         state="" if past or state == "all" else state,
-        since=moment(query["from"], "from") if "from" in query else 0.0,
-        until=moment(query["to"], "to") if "to" in query else EVER,
+        since=since,
+        until=until,
         as_of=moment(query["as_of"], "as_of") if past else None,
     )
+
+
+def slot_of(query: Mapping[str, str]) -> str:
+    """The slot that a query names, empty if it names none. Raises `Invalid` for what can be no slot."""
+    slot = query.get("slot", "")
+    if "slot" in query and "/" not in slot:
+        raise schemas.wrong("slot", "must be like user/home city: whose, a slash, and what of it")
+    return slot
 
 
 def note(body: Json, *, old: Remembered | None = None) -> Note:

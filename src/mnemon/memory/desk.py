@@ -75,8 +75,13 @@ def page(tx: Tx, tenant: str, scope: int | None, wanted: Filter, *, limit: int, 
     if scope is None:
         return []
     memories = Memories(tx, tenant, scope)
-    if after:
-        memories.get(after)
+    if after and not memories.some([after]):
+        raise errors.NotFound(f"there is no memory {after!r} to go on behind", code="memory_not_found", param="after")
+    if wanted.session_id:
+        lineage = Sessions(tx, tenant).lineage_of(wanted.session_id)
+        if lineage is None or lineage.scope != scope:
+            message = f"there is no session {wanted.session_id!r} in this memory"
+            raise errors.NotFound(message, code="session_not_found", param="session")
     rows = memories.page(wanted, limit=limit, after=after)
     return rows if wanted.as_of is None else [as_it_was(m) for m in rows]
 

@@ -24,19 +24,28 @@ class Receipts:
         self.tx.run("receipts_add", tenant=self.tenant, id=receipt_id, lineage=lineage, body=text, at=at)
 
     def get(self, receipt_id: str) -> dict[str, Any]:
-        """The receipt, with recalled and learned texts as their messages have them now; null where they were deleted. Raises `NotFound`."""
+        """The receipt, with all texts as their messages or memories have them now; null where they were deleted. Raises `NotFound`."""
         row = self.tx.one("receipts_get", tenant=self.tenant, id=receipt_id)
         if row is None:
             raise missing(receipt_id)
         found: dict[str, Any] = msgspec.json.decode(row["body"])
-        for recalled in found["prompt"]["recalled"]:
-            recalled["text"] = self._quote(recalled["evidence"])
-        for name in ("added", "merged", "refused"):
-            for change in found.get("memory", {}).get(name, ()):
-                change["text"] = self._quote(change["evidence"])
+        changes = found.get("memory", {})
+        left_out = [line for part in found["prompt"]["left_out"] for line in part.get("best", ())]
+        for recalled in (*found["prompt"]["recalled"], *left_out):
+            recalled["text"] = self._quote(recalled["evidence"]) if recalled["evidence"] else self._memory(recalled["memories"][0])
+        for change in (c for name in ("added", "merged", "refused") for c in changes.get(name, ())):
+            change["text"] = self._quote(change["evidence"])
+        for change in (c for name in ("superseded", "retracted") for c in changes.get(name, ())):
+            change["text"] = self._memory(change["id"])
         return found
 
+    def _memory(self, memory: str) -> str | None:
+        row = self.tx.one("memories_text", tenant=self.tenant, id=memory)
+        return str(row["text"]) if row else None
+
     def _quote(self, evidence: dict[str, Any]) -> str | None:
+        if not evidence["session_id"]:  # a receipt of an earlier build: nowhere was said what stands there
+            return None
         row = self.tx.one("messages_body", tenant=self.tenant, session_id=evidence["session_id"], position=evidence["position"])
         if row is None:
             return None

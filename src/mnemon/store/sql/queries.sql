@@ -481,6 +481,9 @@ UPDATE memories SET pinned = :pinned WHERE tenant = :tenant AND id = :id AND sco
 -- name: memories_get
 SELECT * FROM memories WHERE tenant = :tenant AND id = :id AND scope = :scope;
 
+-- name: memories_text
+SELECT text FROM memories WHERE tenant = :tenant AND id = :id;
+
 -- name: memories_page
 SELECT * FROM memories m
 WHERE m.scope = :scope AND m.tenant = :tenant AND (:kind = '' OR m.kind = :kind) AND (:slot = '' OR m.slot = :slot)
