@@ -286,7 +286,7 @@ SELECT position, session_id, body, tokens, counted_by, finish_reason, at, erased
 WHERE lineage = :lineage AND branch = 0 AND position > :after AND position < :before AND tenant = :tenant ORDER BY position;
 
 -- name: messages_between
-SELECT position, session_id, body, tokens, counted_by, finish_reason, erased, at FROM messages
+SELECT position, session_id, body, tokens, counted_by, finish_reason, erased, at, origin FROM messages
 WHERE lineage = :lineage AND tenant = :tenant AND position BETWEEN :first AND :last ORDER BY position;
 
 -- name: messages_page
