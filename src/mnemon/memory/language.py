@@ -24,6 +24,43 @@ KINDS = {
     }.items()
     for stem in words.words(names)
 }
+# What a question calls by its kind was told by what one does with such a thing: a book is read, a hobby is taken up.
+DONE = {
+    stem: tuple(slot_of("user", attribute.replace("_", " ")) for attribute in attributes.split())
+    for names, attributes in {
+        "book novel reading": "read finish start through_with reading favourite",
+        "hobby hobbies interest pastime": "pick_up take_up get_into collect into practise start do play",
+        "job work living profession occupation career trade": "employer work_as is work_in job run",
+        "employer company": "employer",
+        "car vehicle drive": "car own buy sell",
+        "pet animal": "have adopt pet dog cat",
+        "instrument music": "play play_in learn instrument start",
+        "sport exercise": "play play_for run row_for train_for swim do",
+        "team club": "play_for play_in row_for support",
+        "holiday vacation trip summer travel": "go_to fly_to travel_to visit spend book stay_in stay_at plan",
+        "medicine medication drug pill": "take on medication",
+        "diet eat food": "is eat allergy diet",
+        "drink": "drink like favourite",
+        "allergy allergic": "allergy",
+        "language": "language speak learn write",
+        "home address house live place": "home address where live_in stay_at",
+        "family relative": "have spouse sister brother son daughter child",
+        "study studies university degree": "study study_in study_at major read",
+        "doctor": "gp doctor dentist",
+        "bank": "bank bank_with",
+    }.items()
+    for stem in words.words(names)
+}
+SELF = re.compile(r"\b(?:who\s+am\s+i|about\s+me|know\s+me|describe\s+me|introduce\s+me|what\s+am\s+i)\b", re.IGNORECASE)
+OF_SELF = tuple(
+    slot_of("user", attribute) for attribute in ("name", "is", "home", "employer", "work as", "age", "spouse", "write", "build")
+)
+
+
+def told_as(text: str) -> tuple[str, ...]:
+    """The slots in which the user may have told what a question calls by its kind."""
+    found = [slot for word in words.words(text) for slot in DONE.get(word, ())]
+    return tuple(dict.fromkeys((*(OF_SELF if SELF.search(text) else ()), *found)))
 
 
 def wish(text: str) -> Wish:
@@ -32,7 +69,7 @@ def wish(text: str) -> Wish:
         return Wish()
     asked = distil.asked(text)
     return Wish(
-        slots=tuple(slot_of(subject, attribute) for subject, attribute in asked.slots),
+        slots=tuple(dict.fromkeys((*(slot_of(subject, attribute) for subject, attribute in asked.slots), *told_as(text)))),
         terms=asked.terms,
         kind=next((KINDS[word] for word in words.words(text) if word in KINDS), ""),
         when=not WHEN.isdisjoint(asked.kinds),

@@ -19,6 +19,7 @@ NOTE = "note "
 ALPHABET = 26
 BROUGHT = ("successor", "predecessor", "link")
 LIKELY = ("kind", "terms")
+TURNED = "change_of_mind"  # the rule of a statement that turns a position round, whether or not it is known which
 GOOD = 0.5  # of the best score
 WORD = re.compile(r"\w")
 
@@ -311,7 +312,8 @@ class Weave:
         """What took the place of something says since when it holds."""
         replaced = [k for k in self.links.get(memory.id, {}).values() if k.source == memory.id and k.kind != "cause"]
         if not replaced and memory.id not in self.heads:
-            return []
+            turned = memory.rule == TURNED  # it says itself that it took the place of something
+            return [f"(current since {clock.day(memory.valid_from)}; a change of mind)"] if turned else []
         parts = [f"current since {clock.day(memory.valid_from)}"]
         for link in replaced:
             old = self.shown(link.target)

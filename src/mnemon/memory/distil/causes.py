@@ -42,7 +42,7 @@ NAMED = re.compile(
     re.DOTALL,
 )
 CLEFT = re.compile(
-    r"(?:it\s+(?:is|was)\s+(?P<cause>[^,;]{2,100}?)\s+(?:that|which|who)\s+(?:made|forced|led|drove|got|convinced|pushed|kept)\s+(?:me|us)\s+(?:to\s+|from\s+)?(?P<effect>.+)"
+    r"(?:(?P<cause3>[^,;:]{3,100}?)\s+(?:is|are|was|were)\s+(?:the|my|our)\s+(?:main\s+|real\s+|only\s+)?reason\s+(?:why\s+|that\s+|for\s+)?(?P<effect3>.+)|it\s+(?:is|was)\s+(?P<cause>[^,;]{2,100}?)\s+(?:that|which|who)\s+(?:made|forced|led|drove|got|convinced|pushed|kept)\s+(?:me|us)\s+(?:to\s+|from\s+)?(?P<effect>.+)"
     r"|what\s+(?:made|forced|led|drove|got|convinced|pushed)\s+(?:me|us)\s+(?:to\s+)?(?P<effect2>[^,;]{2,100}?)\s+(?:is|was)\s+(?P<cause2>.+))$",
     re.DOTALL,
 )
@@ -75,8 +75,8 @@ def cause_of(text: str, low: str, lows: frozenset[str]) -> Cause | None:
         return _made(text[slice(*named.span("cause"))], text[slice(*named.span(effect))], late=True)
     start = TURNED_OUT.match(low)
     text, low = (text[start.end() :], low[start.end() :]) if start else (text, low)
-    if lows & {"it", "what"} and (cleft := CLEFT.match(low)):
-        cause, effect = ("cause", "effect") if cleft["cause"] else ("cause2", "effect2")
+    if lows & {"it", "what", "reason"} and (cleft := CLEFT.match(low)):
+        cause, effect = next((f"cause{n}", f"effect{n}") for n in ("", "2", "3") if cleft[f"cause{n}"])
         return _made(text[slice(*cleft.span(cause))], text[slice(*cleft.span(effect))], late=True)
     leading = LEADING.match(low) if low.startswith(LEADS) else None
     if leading:

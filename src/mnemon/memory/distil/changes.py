@@ -46,8 +46,9 @@ def handed(text: str, clause: Clause, subject: Phrase) -> Slot | None:
             return None
         who = (text[clause.subject[0].start : clause.subject[-1].end],)
         old = slots.behind(text, rest, "from")
-        if rest and rest[0].low == "as":
-            what = phrase(slots.until_sign(slots.until(rest[1:], ("from", "at"))))
+        post = next((i for i, w in enumerate(rest[:6]) if w.low == "as"), None)
+        if post is not None and rest[0].low in ("as", "from"):
+            what = phrase(slots.until_sign(slots.until(rest[post + 1 :], ("from", "at"))))
             return Slot(rule="took_over", subject=what.slot[0], attribute=what.head, values=who, changed=True, single=True, old=old)
         what = phrase(slots.until_sign(slots.until(rest, ("from", "at", "in", "on"))))
         return (

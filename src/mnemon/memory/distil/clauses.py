@@ -145,7 +145,10 @@ def _compound(
     if verb and not be and not perfect and "base" in forms:
         return base._replace(verb=verb.lemma)
     if (
-        main and verb is None and ((be and main.low.endswith("ing") and len(main.low) > 5) or (perfect and main.low.endswith("ed")))
+        main
+        and verb is None
+        and not main.capital
+        and ((be and main.low.endswith("ing") and len(main.low) > 5) or (perfect and main.low.endswith("ed")))
     ):  # in no list
         return base._replace(verb=main.low, going=be, past=past or not be)
     if be or perfect:

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from mnemon.memory.distil import clauses, phrases, readings, refusals, sentences, times, worth
 from mnemon.memory.distil.readings import Reading
-from mnemon.memory.statements import Candidate, Distilled, Origin, Refusal
+from mnemon.memory.statements import Candidate, Distilled, Kind, Origin, Refusal
 
 VERSION = 1
 MOST = 200  # candidates of one message; a message that says more is a document
@@ -101,6 +101,13 @@ def _retraction(reading: Reading, at: int) -> Candidate:
     )
 
 
+def _rule(reading: Reading, kind: Kind, *, noted: bool) -> str:
+    """The rule that found a statement, by the words that tell most of it."""
+    if kind == "decision" and reading.cue.cue == "reversal":
+        return "change_of_mind"
+    return reading.slot.rule if reading.slot is not None else "note" if noted else kind
+
+
 def _candidate(reading: Reading, *, at: int, noted: bool, said_at: float, zone: ZoneInfo) -> Candidate:
     slot, cause, text = reading.slot, reading.cause, reading.text
     cue = reading.cue.cue
@@ -112,7 +119,7 @@ def _candidate(reading: Reading, *, at: int, noted: bool, said_at: float, zone: 
         start=at,
         end=at + len(text),
         kind=kind,
-        rule=slot.rule if slot is not None else ("note" if noted else kind),
+        rule=_rule(reading, kind, noted=noted),
         subject=slot.subject if slot else "",
         attribute=slot.attribute if slot else "",
         values=slot.values if slot else (),

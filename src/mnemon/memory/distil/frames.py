@@ -45,7 +45,7 @@ def _changed_thing(clause: Clause) -> Phrase:
     if not subject.pronoun or clause.verb not in lexicon.CHANGES:
         return subject
     thing = phrase(slots.until_sign(clause.rest))
-    return replace(thing, plural=False) if thing.head else subject
+    return replace(thing, plural=False, mine=True, definite=True) if thing.head else subject
 
 
 def _of_subject(found: Slot, subject: Phrase) -> Slot:

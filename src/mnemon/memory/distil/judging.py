@@ -28,17 +28,15 @@ GIVEN_UP = re.compile(
     r"\b(?:gave|given|giving)\s+up|\b(?:stop|quit|left|cancel|drop|no\s+more|never|vegan|vegetarian|sober|teetotal|done\s+with|through\s+with|retir)",
     re.IGNORECASE,
 )
-# Words by which a position is turned round, whatever it was; they need not name it again.
-TURNED = re.compile(
-    r"\bafter\s+all\b|\bon\s+second\s+thoughts?\b|\bthought\s+better\b|\bchange\s+of\s+(?:plans?|heart|mind|course)\b|\bin\s+the\s+end\b"
-    r"|\bchanged\s+(?:course|(?:my|our)\s+minds?|tack|direction)\b|\bgave\s+in\b|\bcaved\b|\boverrul|\bu-turn\b|\breconsidered\b|\bended\s+up\b"
-    r"|\bso\s+much\s+for\b|\bagain[.!]?$|\bbacked\s+out\b|\bfell\s+through\b|\bflipped\b|\bscrap\b|\b(?:is|are)\s+off\b|\bcancelled\b|\bback\s+(?:in|on|to)\b"
-    r"|\bout\s+of\s+retirement\b",
+HELD = re.compile(  # a position, though it is told as a fact
+    r"\b(?:never|no\s+(?:more\s+)?\w+|only|stays?|staying|committed|settled|final|definitely|decided|chosen|chose|swore|sworn|agreed|picked|opted|signed|keeping|ourselves|myself|going\s+(?:to|on|with)"
+    r"|will|certain|fixed|arranged|ordered|booked|out\s+of\s+the\s+question|for\s+good|go(?:es)?\s+into|vegan|vegetarian|sober|teetotal|done\s+with|through\s+with|retir\w+)\b"
+    r"|['’]ll\b|\bit\s+is\s*[,.]",
     re.IGNORECASE,
 )
-HELD = re.compile(  # a position, though it is told as a fact
-    r"\b(?:never|no\s+\w+|only|stays?|staying|committed|settled|final|definitely|decided|chosen|chose|swore|agreed|keeping|ourselves|myself|going\s+(?:to|on|with)|is\s+booked"
-    r"|vegan|vegetarian|sober|teetotal|done\s+with|through\s+with|retir\w+)\b",
+OVER = re.compile(  # that something ended, not only that something else was chosen
+    r"\b(?:no\s+longer|any\s?more|cancel\w*|call(?:ed|ing)?\s+(?:it\s+)?off|(?:is|are)\s+off|revert\w*|back\s+(?:to|into|in|on)|merged?|again|withdr\w+|backed\s+out"
+    r"|pulled\s+out|fell\s+through|scrap\w*|drop\w*|ditch\w*|abandon\w*|shelved|gone|instead\s+of|forget|replac\w+)\b",
     re.IGNORECASE,
 )
 CHOICE = re.compile(
@@ -48,7 +46,7 @@ CHOICE = re.compile(
 )
 GOT = re.compile(r"\b(?:bought|got|have|having|there(?:['’]s|\s+is)|adopted|own|took)\s+(?:an?\s+)(?P<name>[A-Z]\w+)")
 NO_THING = re.compile(
-    r"\b(?:never|no|not)\b(?:\s+\w+){0,4}?\s(?:own|owning|buy|buying|get|getting|have|having|want|car|pets?|dog|cat)\b", re.IGNORECASE
+    r"\b(?:never|no|not)\b(?:\s+\w+){0,4}?\s(?:own|owning|buy|buying|get|getting|have|having|want|cars?|pets?|dogs?|cats?)\b", re.IGNORECASE
 )
 MOST_TERMS = 14  # a sentence of more matters than this speaks of too much to say which of them changed
 COMMON = 3  # statements that may share a word before it tells little
@@ -337,7 +335,7 @@ def _updates(candidate: Candidate, old: Candidate, link: Link) -> bool:
 
 @lru_cache(maxsize=matching.KEPT)
 def _turned(text: str) -> bool:
-    return TURNED.search(text) is not None
+    return cues.TURNED.search(text.lower()) is not None
 
 
 @lru_cache(maxsize=matching.KEPT)
@@ -384,13 +382,19 @@ def _reverses(candidate: Candidate, old: Candidate, link: Link) -> bool:
         return False
     if old.kind == "event" and not link.named:  # it has happened all the same, unless it is just this that is undone
         return len(link.telling) > 1 or (bool(link.telling) and _same_values(candidate, old))
-    thing = _thing(old.subject)
-    if thing and matching.all_in(thing, matching.bag(candidate.terms)):
-        return True
     matter = len(link.telling) + bool(link.kin)
     if link.kind or (matter and _turned(candidate.text) and _position(old) and link.telling & {*_nouns(old)}):
         return True
-    return link.named or link.same or matter > 2 or (matter > 0 and matter / max(1, len(old.terms)) >= MATTER)
+    if link.named or (
+        link.same and (candidate.negated or not candidate.values or not old.values or _comparable(candidate.values[0], old.values[0]))
+    ):
+        return True
+    if not (_position(old) or candidate.negated or OVER.search(candidate.text)):  # another choice ends no plain fact
+        return False
+    thing = _thing(old.subject)
+    if thing and matching.all_in(thing, matching.bag(candidate.terms)):
+        return True
+    return matter > 2 or (matter > 0 and matter / max(1, len(old.terms)) >= MATTER)
 
 
 def _nouns(old: Candidate) -> tuple[str, ...]:
@@ -442,12 +446,8 @@ def _heads(values: tuple[str, ...]) -> frozenset[str]:
 def _compatible(one: Candidate, two: Candidate) -> bool:
     """May they speak of the same thing? Not if each says of its own thing what the other does not say."""
     a, b = _thing(one.subject), _thing(two.subject)
-    if (
-        one.subject
-        and two.subject
-        and not (_people(one.subject) <= {*two.subject.split()} and _people(two.subject) <= {*one.subject.split()})
-        and not _named_in(one, two)
-    ):
+    ours, theirs = _people(one.subject), _people(two.subject)
+    if ours != theirs and (phrases.USER in (one.subject, two.subject) or (ours and theirs)) and not _named_in(one, two):
         return False
     if not a or not b:
         return True
@@ -515,7 +515,7 @@ def _explained(candidate: Candidate, known: Sequence[Statement]) -> list[Stateme
         if s.candidate.cause:
             continue
         told = matching.content(s.candidate.text)
-        there = matching.bag(told)
+        there = matching.bag(matching.said(s.candidate.text))
         if not matching.meet(telling_bag, there) or not any(matching.has(w, there) for w in telling):
             continue
         share = sum(matching.has(w, there) for w in effect) / len(effect)
@@ -531,5 +531,5 @@ def _late(candidate: Candidate) -> bool:
     return (
         candidate.effect in candidate.text
         and candidate.text.find(candidate.effect) < candidate.text.find(candidate.cause)
-        and ":" in candidate.text[: candidate.text.find(candidate.cause)]
+        and (":" in (named := candidate.text[: candidate.text.find(candidate.cause)]) or "reason" in named.lower())
     )

@@ -315,5 +315,5 @@ GENERIC = frozenset(
     " thanks around few scrap give gave cave caved overrule longer revert reverted merge merged cancel cancelled flip flipped"
     " drop dropped ditch mix bump bumped upgrade upgraded downgrade downgraded"
     " relocate relocated hand handed become became migrate migrated rename renamed postpone postponed raise raised lower lowered"
-    " besides addition talk talked send sent meanwhile number numbers date part place course note fine off under until".split()
+    " besides addition talk talked send sent meanwhile number numbers date part place course note fine off under until before".split()
 )

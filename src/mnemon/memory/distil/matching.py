@@ -14,6 +14,7 @@ from mnemon.memory import words
 from mnemon.memory.distil.readings import GENERIC
 
 KEPT = 4096  # statements whose words are kept
+NOUNS = frozenset({"ment", "ement", "ation", "ition"})  # what makes a noun of a verb: postpone, postponement
 HEAD, TAIL = 5, 6  # letters that two words have in common at least where one is a part of the other
 
 
@@ -65,4 +66,6 @@ def all_in(terms: Iterable[str], there: Bag) -> bool:
 
 
 def _stretched(long: str, short: str) -> bool:
-    return (long.startswith(short) and len(long) - len(short) <= 3) or (len(short) >= TAIL and long.endswith(short))
+    return (long.startswith(short) and (len(long) - len(short) <= 3 or long[len(short) :] in NOUNS)) or (
+        len(short) >= TAIL and long.endswith(short)
+    )

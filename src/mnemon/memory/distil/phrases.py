@@ -27,6 +27,7 @@ NUMBER = re.compile(
     r"(?:(?:number|no\.?|nr\.?|level|about|around|roughly|almost|over)\s+)?(?:[$€£]\s?)?\d[\d.,]*\b|(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|half|a\s(?:third|quarter))\b"
 )
 NO_VALUE = lexicon.PRONOUNS | {"here", "there", "me", "us", "him", "her", "them", "so", "back"}
+OWN = frozenset({"mine", "ours"})
 QUOTES = frozenset('"“„«')
 QUOTED = re.compile(r"[^\"“”„«»\n]{1,120}(?=[\"”“»])")
 CODE = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])\S+$")
@@ -83,12 +84,12 @@ def phrase(found: Sequence[Word]) -> Phrase:
     ]
     head = plain([kept[-1].low])[-1:] if kept else []
     owner += plain(w.low for w in kept[:-1])
-    owner += plain(w.low for w in tail)
+    owner += plain(w.low for w in tail if w.low not in OWN)
     last = kept[-1] if kept else None
     return Phrase(
         head=head[0] if head else "",
         owner=tuple(owner),
-        mine=any(w.low in lexicon.MINE for w in found),
+        mine=any(w.low in lexicon.MINE or w.low in OWN for w in found),
         third=first if first in lexicon.OTHERS else "",
         theirs=any(w.low in lexicon.OTHERS for w in found) and first not in lexicon.MINE,
         definite=first in ("the", "my", "our") or any(w.low.endswith(("'s", "s'")) for w in found),

@@ -13,9 +13,11 @@ from mnemon.memory.distil.clauses import Clause, Word
 
 MOST_TERMS = 40
 LEAD_IN = re.compile(
-    r"(?:(?:[#*•>\s-]*(?:side\s?note|note(?:\s+(?:from|to|for)\s+\w+(?:\s+\w+)?)?|n\.?b\.?|p\.?s\.?|reminder(?:\s+to\s+self)?|fyi"
+    r"(?:(?:[#*•>\s-]*(?:(?:(?:before|after|first|one|two|more|another|last|small|quick|big|good|bad|sad|happy|important|little|short|minor|things?|news|updates?|info|we|start"
+    r"|begin|continue|that|off|topic|on|a|the|me|my|side|from|to|for|your|records?|information|just|here|some|today|file|status|while|have|i|forget)\s+){1,6}?"
+    r"(?:start|begin|continue|that|forget|thing|things|news|update|topic|records?|information|you|here|file|today|side|me)(?=\s*:)|side\s?note|note(?:\s+(?:from|to|for)\s+\w+(?:\s+\w+)?)?|n\.?b\.?|p\.?s\.?|reminder(?:\s+to\s+self)?|fyi"
     r"|heads[- ]?up|memo|for\s+the\s+record|just\s+so\s+you\s+know|quick\s+(?:one|note|update)|update|correction"
-    r"|change\s+of\s+(?:plans?|heart)(?:\s+(?:on|for)\s+[\w\s]{1,30})?"
+    r"|change\s+of\s+(?:plans?|heart|mind)(?:\s+(?:on|for|about|regarding|with)\s+[\w\s]{1,40}?(?=[,:;]))?"
     r"|decision(?:\s+from\s+[\w'’\s]{1,30})?|we\s+talked\s+it\s+over|keep\s+in\s+mind(?:\s+for\s+\w+)?|remember|so\s+much\s+for\s+[\w\s]{1,30}"
     r"|typo|(?:sorry,\s+)?wrong\s+\w+|sorry|wait|no|yes|well|okay|ok|so|oh|also|and|but|btw|by\s+the\s+way|actually|anyway|unrelated(?:\s+to\s+[\w\s]{1,20})?"
     r"|then|later|next|as\s+(?:i|we)\s+(?:said|mentioned)(?:\s+\w+)?|as\s+you\s+know|in\s+short|in\s+the\s+end|after\s+the\s+\w+|these\s+days|nowadays|now"
@@ -66,12 +68,12 @@ def read(text: str) -> Reading:
         low = text
     lead = LEAD_IN.match(low)
     at = lead.end() if lead and lead.end() < len(text) else 0
-    cue = cues.cue_of(text, low, lows) if lows & retractions.HINTS else None
+    cue = cues.cue_of(text[at:], low[at:], lows) if lows & retractions.HINTS else None
     if cue is not None and cue.cue == "retraction":  # also as a question: could you forget my address?
         return Reading(text=text, low=low, words=found, lows=lows, cue=cue)
     if refused := refusals.rule_for(low, low[at:], lows):
         return Reading(text=text, low=low, words=found, lows=lows, refused=refused)
-    cue = cue or cues.cue_of(text, low, lows)
+    cue = cues.cue_of(text, low, lows)
     cause = causes.cause_of(text[at:], low[at:], lows)
     if cause and cause.late and cue.cue != "correction":
         cue = cues.NOTHING

@@ -13,7 +13,8 @@ from typing import NamedTuple
 from mnemon.memory.distil import lexicon, times
 
 HINTS = frozenset(
-    "remember keep store save memorise memorize record remembering forget unlearn forgetting delete remove erase disregard ignore drop wipe"
+    "remember keep store save memorise memorize record remembering forget forgot unlearn forgetting delete remove erase disregard"
+    " ignore drop wipe"
     " scrub strike scratch clear purge".split()
 )
 ASKS = (
@@ -22,7 +23,7 @@ ASKS = (
     r"|i\s+(?:want|need)\s+you\s+to\s+|(?:please\s+)|(?:just\s+))*"
 )
 FORGET = (
-    r"(?:forget|unlearn|disregard|(?:don['’]t|do\s+not)\s+(?:remember|keep|store|save|memori[sz]e|record)|stop\s+(?:remembering|keeping|storing))"
+    r"(?:forg[eo]t|unlearn|disregard|(?:don['’]t|do\s+not)\s+(?:remember|keep|store|save|memori[sz]e|record)|stop\s+(?:remembering|keeping|storing))"
     r"(?:\s+(?:in\s+mind|it\s+that))?"
 )
 WORK = r"(?:delete|remove|erase|drop|wipe|scrub|strike|scratch|ignore|clear|purge)"

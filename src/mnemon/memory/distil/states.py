@@ -137,7 +137,7 @@ def role(text: str, clause: Clause) -> Slot | None:
         subject=what.whole,
         attribute=lexicon.ROLES[clause.verb],
         values=(text[clause.subject[0].start : clause.subject[-1].end],),
-        single=not what.plural,
+        single=not what.plural or what.definite,
     )
 
 

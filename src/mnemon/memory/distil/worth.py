@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from mnemon.memory import words
-from mnemon.memory.distil import lexicon, phrases, refusals, slots
+from mnemon.memory.distil import cues, lexicon, phrases, refusals, slots
 from mnemon.memory.distil.clauses import Clause
 from mnemon.memory.distil.readings import Reading
 from mnemon.memory.statements import Kind
@@ -17,19 +17,19 @@ FOR_GOOD = re.compile(  # makes an order to the assistant a standing one; "only"
     r"\b(?:always|never|ever|from\s+now\s+on|from\s+today|in\s+(?:the\s+)?future|any\s?more|whenever|by\s+default|at\s+all\s+times|(?:every|each)\s+time)\b"
 )
 COMMITTED = re.compile(
-    r"\b(?:decided?|agreed|chose|chosen|settled|committed|opted|resolved|signed|approved|(?:we|i)(?:['’](?:ll|d|m|re)|\s+(?:will|would|am|are))\s+never|(?:done|through)\s+with\s+(?!(?:the|my|our|this|that|these|it|all|you)\b)|(?:gone|went|going)\s+with|stay(?:s|ing)?\s+(?:on|as|with|put)"
+    r"\b(?:decided?|agreed|chose|chosen|settled|committed|opted|resolved|signed|approved|(?:we|i)(?:['’](?:ll|d|m|re)|\s+(?:will|would|am|are))\s+never|out\s+of\s+the\s+question|(?:done|through)\s+with\s+(?!(?:the|my|our|this|that|these|it|all|you)\b)|(?:gone|went|going)\s+with|stay(?:s|ing)?\s+(?:on|as|with|put)"
     r"|stick(?:ing)?\s+with|no\s+discussion|decision)\b|\bstays[.!]?$",
 )
 COMMITTING = frozenset(
     "decide decided agreed chose chosen settled committed opted resolved signed approved never gone went going stay stays"
-    " staying stick sticking discussion decision done through".split()
+    " staying stick sticking discussion decision done through question".split()
 )
 PLANNED = re.compile(r"\b(?:will|going\s+to|plan(?:s|ning)?\s+to|booked|about\s+to|scheduled)\b|['’]ll\b")
 TASTE = re.compile(r"\b(?:favou?rite|rather\s+\w+\s+[\w\s]{1,30}than|can(?:['’]t|not)\s+stand|prefer|not\s+for\s+(?:me|us))\b")
 TASTES = frozenset("favourite favorite rather stand prefer not".split())
 NOT = re.compile(r"\b(?:not|never|no)\b|n['’]t\b")
 NO_MORE = re.compile(r"\b(?:can(?:['’]t|not)\s+stand|no\s+longer|nothing\s+of|no\s+(?:plans?|more|upgrade|\w+\s+for\s+(?:me|us)))\b")
-AIMLESS = re.compile(r"(?:while|before|when)\s[^,]*[.!]?$|quick\s+(?:one|question)\b|(?:one|two|three|a\s+few)\s+(?:more\s+)?things?\b")
+AIMLESS = re.compile(r"(?:while|before|when)\s[^,:]*[.!]?$|quick\s+(?:one|question)\b|(?:one|two|three|a\s+few)\s+(?:more\s+)?things?\b")
 RELATION = re.compile(r"\b(?:my|our)\s+(?:(?:other|new|old|own|little|big|youngest|eldest)\s+)?(\w+)")
 LASTING = frozenset(
     "allergic intolerant married engaged divorced widowed responsible based born vegetarian vegan diabetic pregnant retired"
@@ -78,6 +78,8 @@ def kind_of(reading: Reading) -> Kind:
     if clause is not None and clause.command:
         return "instruction"
     if reading.lows & COMMITTING and COMMITTED.search(text):
+        return "decision"
+    if reading.cue.cue == "reversal" and cues.DECIDES.search(text):
         return "decision"
     if (
         clause is not None
@@ -191,6 +193,8 @@ def anchored(reading: Reading) -> bool:
     if _digits(reading.low):
         return True
     if any(w.capital and w.low != "i" for w in reading.words[1:]) and not VOCATIVE.search(reading.text):
+        return True
+    if "mine" in reading.lows or "ours" in reading.lows:
         return True
     return bool(reading.lows & lexicon.MINE) and any(m[1] not in lexicon.PASSING for m in RELATION.finditer(reading.low))
 

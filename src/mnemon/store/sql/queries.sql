@@ -376,7 +376,7 @@ WHERE scope = :scope AND tenant = :tenant AND number > :number ORDER BY number L
 -- name: passages_texts @sqlite
 -- With what the whole message states: where, which memory, and whether there is more to say about it (`core.records.Recalled.told`).
 SELECT p.number, p.start, p.length, m.position, m.session_id, m.role, m.origin, m.body, m.tokens, m.counted_by, m.at, (
-  SELECT json_group_array(json_array(e.start, e.length, n.number, n.id, CASE WHEN n.state <> 'active'
+  SELECT json_group_array(json_array(e.start, e.length, n.number, n.id, CASE WHEN n.state <> 'active' OR n.rule = 'change_of_mind'
     OR EXISTS (SELECT 1 FROM links l WHERE l.tenant = n.tenant AND l.source = n.id)
     OR EXISTS (SELECT 1 FROM links l WHERE l.tenant = n.tenant AND l.target = n.id) THEN 2 ELSE n.grain IS NOT NULL END))
   FROM evidence e INDEXED BY evidence_by_place CROSS JOIN memories n ON n.tenant = e.tenant AND n.id = e.memory
@@ -387,7 +387,7 @@ WHERE p.scope = :scope AND p.tenant = :tenant AND m.branch = 0 AND p.number IN (
 
 -- name: passages_texts @postgres
 SELECT p.number, p.start, p.length, m.position, m.session_id, m.role, m.origin, m.body, m.tokens, m.counted_by, m.at, (
-  SELECT coalesce(json_agg(json_build_array(e.start, e.length, n.number, n.id, CASE WHEN n.state <> 'active'
+  SELECT coalesce(json_agg(json_build_array(e.start, e.length, n.number, n.id, CASE WHEN n.state <> 'active' OR n.rule = 'change_of_mind'
     OR EXISTS (SELECT 1 FROM links l WHERE l.tenant = n.tenant AND l.source = n.id)
     OR EXISTS (SELECT 1 FROM links l WHERE l.tenant = n.tenant AND l.target = n.id) THEN 2 WHEN n.grain IS NOT NULL THEN 1 ELSE 0 END)), '[]')::text
   FROM evidence e JOIN memories n ON n.tenant = e.tenant AND n.id = e.memory
@@ -593,7 +593,8 @@ WITH telling AS MATERIALIZED (
   WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 100)) < 100
 )
 SELECT 'words' AS why, m.id, m.number, s.id AS session_id, e.position, e.start, e.length,
-  m.state = 'active' AND (m.grain IS NULL OR NOT :dated) AND NOT EXISTS (SELECT 1 FROM links l WHERE l.tenant = m.tenant AND l.source = m.id)
+  m.state = 'active' AND m.rule <> 'change_of_mind' AND (m.grain IS NULL OR NOT :dated)
+  AND NOT EXISTS (SELECT 1 FROM links l WHERE l.tenant = m.tenant AND l.source = m.id)
   AND NOT EXISTS (SELECT 1 FROM links l WHERE l.tenant = m.tenant AND l.target = m.id) AS plain
 FROM json_each(:places) j CROSS JOIN sessions s ON s.tenant = :tenant AND s.id = json_extract(j.value, '$[0]')
 CROSS JOIN evidence e INDEXED BY evidence_by_place ON e.lineage = s.lineage AND e.position = json_extract(j.value, '$[1]')
@@ -622,7 +623,8 @@ WITH telling AS MATERIALIZED (
   WHERE (SELECT count(*) FROM (SELECT 1 FROM memory_terms t WHERE t.scope = :scope AND t.term = j.value LIMIT 100) many) < 100
 )
 SELECT 'words' AS why, m.id, m.number, s.id AS session_id, e.position, e.start, e.length,
-  m.state = 'active' AND (m.grain IS NULL OR NOT :dated) AND NOT EXISTS (SELECT 1 FROM links l WHERE l.tenant = m.tenant AND l.source = m.id)
+  m.state = 'active' AND m.rule <> 'change_of_mind' AND (m.grain IS NULL OR NOT :dated)
+  AND NOT EXISTS (SELECT 1 FROM links l WHERE l.tenant = m.tenant AND l.source = m.id)
   AND NOT EXISTS (SELECT 1 FROM links l WHERE l.tenant = m.tenant AND l.target = m.id) AS plain
 FROM json_array_elements(:places ::json) j JOIN sessions s ON s.tenant = :tenant AND s.id = j.value->>0
 JOIN evidence e ON e.lineage = s.lineage AND e.position = (j.value->>1)::bigint
