@@ -119,6 +119,31 @@ async def test_a_reversal_is_flagged_with_its_date(friend: Friend) -> None:
 # -- what becomes of it -----------------------------------------------------------------------------------------------------
 
 
+async def test_a_change_of_mind_is_marked_though_it_does_not_say_of_what(friend: Friend) -> None:
+    """A statement that turns something round is marked as current also where it shares no word with what it turns round."""
+    await friend.tell("We're going to sue Corvane.", "No lawsuit after all: they offered 9,480 and we took it.")
+    lines = await friend.ask("Do we sue Corvane, and what about the lawsuit?")
+    assert any("No lawsuit" in line and "(current since 2026-05-03; a change of mind)" in line for line in lines)
+    assert any("sue Corvane" in line and "superseded" not in line for line in lines)
+
+
+async def test_a_letter_to_be_proofread_is_found_and_not_remembered(friend: Friend) -> None:
+    """What a user gives to be worked on is no fact of theirs, and can still be found by its words."""
+    told = await friend.tell("Please proofread this: Dear Ms. Kovac, I live at 14 Elm Row and my tenancy began in May.")
+    assert not told["added"]
+    assert "worked_on" in [refused["rule"] for refused in told["refused"]]
+    assert any("14 Elm Row" in line for line in await friend.ask("What did I write about Elm Row?"))
+
+
+async def test_what_is_asked_by_its_kind(friend: Friend) -> None:
+    """A question that says "hobby" or "who am I" finds what was told without that word."""
+    await friend.tell(
+        "I'm Gwen Nilsen, a midwife from Nantes.", "In March I took up bouldering.", *(f"Ticket {n} is closed." for n in range(20))
+    )
+    assert any("bouldering" in line for line in await friend.ask("Which hobby did I start this year?"))
+    assert any("Gwen Nilsen" in line for line in await friend.ask("Who am I?"))
+
+
 async def test_a_new_value_of_a_slot(friend: Friend) -> None:
     """The newer value holds; the older one never comes without it."""
     await friend.tell("My doctor is Dr. Wu.", "My doctor is now Dr. Silva.")

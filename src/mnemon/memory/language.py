@@ -43,7 +43,7 @@ DONE = {
         "drink": "drink like favourite",
         "allergy allergic": "allergy",
         "language": "language speak learn write",
-        "home address house live place": "home address where live_in stay_at",
+        "home address house place": "home address where live_in stay_at",
         "family relative": "have spouse sister brother son daughter child",
         "study studies university degree": "study study_in study_at major read",
         "doctor": "gp doctor dentist",

@@ -26,7 +26,7 @@ BEGINS = r"(?:^|(?<=[.!?\n]\s)|(?<=[.!?\n])|\b(?:please|pls|you|me|to|and|kindly
 # The colon behind an order begins what the order is about: "translate into French: my name is Ada".
 ORDERED = re.compile(
     rf"{BEGINS}(?:(?:{LANGUAGE_WORK}\s+[^.!?\n:]{{1,90}}|{LANGUAGE_WORK}(?=\s*:\s*\n)|{OTHER_WORK}\s+(?:\S+\s+){{0,5}}?{TEXT}\b[^.!?\n:]{{0,60}}):\s+(?=\S)"
-    rf"|(?:{LANGUAGE_WORK}|{OTHER_WORK})\s+(?:this|the\s+following|(?:\S+\s+){{0,3}}?{TEXT})\b[^.!?\n:]{{0,60}}[.!?]?\s*\n\s*(?=\S))"
+    rf"|(?:{LANGUAGE_WORK}|{OTHER_WORK})\s+(?:this|the\s+following|(?:\S+\s+){{0,3}}?{TEXT})\b[^.!?\n:]{{0,60}}[.!?]?\s*\n\s*(?=\S)|{LANGUAGE_WORK}\s+(?:my|this|the\s+following)\s+(?:\S+\s+){{0,2}}?{TEXT}[.!?]\s+(?=\S))"
 )
 SHOWN = re.compile(
     rf"(?:^|[.!?\n]\s*)(?:here(?:['’]s|\s+is|\s+are|\s+comes)|below\s+is|this\s+is|consider|take)\s+[^.!?\n:]{{0,60}}\b(?:{TEXT}|example|sample|template)\b"
@@ -57,10 +57,10 @@ FICTION = re.compile(
     r"|\b(?:let['’]?s|let\s+us|can\s+we|could\s+we|shall\s+we"
     r"|start|begin|time\s+for|in\s+this|in\s+our|for\s+this)\s+(?:\S+\s+){0,3}?role[- ]?play"
     r"|^role[- ]?play\b|\bpretend\s+(?:that\b|to\s+be\b|you\b|you['’]re|i\b|i['’]m|we\b|we['’]re)"
-    r"|\byou(?:['’]re|\s+(?:are|play|will\s+be))\s+[^.!?\n]{2,60}?\band\s+(?:i\s+(?:am|play|will\s+be)|i['’](?:m|ll\s+be))\b",
+    r"|\byou(?:['’]re|\s+(?:are|be|play|will\s+be))\s+[^.!?\n]{2,60}?\band\s+(?:i\s+(?:am|play|will\s+be)|i['’](?:m|ll\s+be))\b",
 )
 # A story or a play has one of these in it: looking for them is much quicker than for the pattern.
-PLAYS = ("pretend", "role", "you're", "you’re", "you are", "you will be", "play")
+PLAYS = ("pretend", "role", "you're", "you’re", "you are", "you be", "you will be", "play")
 STORIES = tuple("story tale novel scene script sketch fiction adventure fable logue sitcom rap limerick poem song".split())
 STORIES += ("diary entry",)
 MAKES = tuple("write tell compose make continue start invent draft give create improvise".split())
@@ -71,6 +71,7 @@ WORK = frozenset(
     " simplify spell spellcheck condense improve complete continue finish fix format review check convert analyse analyze"
     " transcribe grade critique turn read reply answer respond look go comment feedback extract classify parse repeat type".split()
 )
+OF_LANGUAGE = tuple("proof translat summar rewrit reword rephras paraphras correct edit polish shorten simplif spell condens".split())
 LETTERS = re.compile(r"[a-z]+")
 
 QUOTED = re.compile(r"[\"“„«](?P<inner>[^\"”“»\n]+)[\"”“»]")
@@ -83,12 +84,12 @@ def stretches(text: str) -> list[tuple[int, int, str]]:
         low = text
     found: list[tuple[int, int, str]] = []
     lines = "\n" in text
-    if lines or ":" in text:
+    head = low[:HEAD]
+    if lines or ":" in text or any(work in head for work in OF_LANGUAGE):
         found += _worked_on(text, low)
     if (lines or low.startswith("dear")) and (letter := SALUTATION.search(text, 0, HEAD)):
         closing = CLOSING.search(text, letter.end())
         found.append((letter.start(), closing.end() if closing else len(text), "letter"))
-    head = low[:HEAD]
     if plays(head) and (fiction := FICTION.search(head)):
         found.append((fiction.start(), len(text), "fiction"))
     return _apart(found) if found else found

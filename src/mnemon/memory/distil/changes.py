@@ -101,9 +101,13 @@ def changed(text: str, clause: Clause, subject: Phrase) -> Slot | None:
 def another(text: str, found: Sequence[Word]) -> Slot | None:
     """We have a new accountant, Beck and Partners: somebody or something else in a place that had somebody before."""
     for i in range(1, len(found) - 2):
-        head, value = found[i + 1], found[i + 2]
-        if found[i].low in ("new", "different") and found[i - 1].low in ("a", "another") and value.sign in (",", ":") and not head.sign:
-            got = phrases.values(text, [w for w in found[i + 2 :] if w.low not in ("it", "is", "called", "named")])
+        head, after = found[i + 1], i + 2
+        while after < len(found) - 1 and found[after].low in ("now", "today") and not found[after].sign:
+            after += 1
+        new = found[i].low in ("new", "different") and found[i - 1].low in ("a", "another")
+        new = new or (found[i].low == "another" and found[i - 1].low == "to")
+        if new and found[after].sign in (",", ":") and not head.sign:
+            got = phrases.values(text, [w for w in found[after:] if w.low not in ("it", "is", "called", "named")])
             if got and shape(got[0]) == "name" and head.low.isalpha() and not head.capital:
                 return Slot(rule="another", subject=USER, attribute=phrases.plain([head.low])[-1], values=got, single=True, changed=True)
     return None

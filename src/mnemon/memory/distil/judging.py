@@ -25,7 +25,7 @@ TURNS = ("correction", "reversal", "update")
 POSITIONS = ("decision", "plan", "preference")
 AGAIN = re.compile(r"\bagain[.!]?$", re.IGNORECASE)
 GIVEN_UP = re.compile(
-    r"\b(?:gave|given|giving)\s+up|\b(?:stop|quit|left|cancel|drop|no\s+more|never|vegan|vegetarian|sober|teetotal|done\s+with|through\s+with|retir)",
+    r"\b(?:gave|given|giving)\s+up|\b(?:stop|quit|left|cancel|drop|no\s+more|never|vegan|vegetarian|sober|teetotal|done\s+with|through\s+with|retir|swor[en]\s+off|off\b.*\bfor\s+good)",
     re.IGNORECASE,
 )
 HELD = re.compile(  # a position, though it is told as a fact
@@ -155,7 +155,11 @@ def _closed(candidate: Candidate, known: Sequence[Statement]) -> tuple[list[Stat
     if candidate.cue == "addition":
         return [], "", False
     same = [s for s in _of_slot(candidate, known) if _as_limited(candidate, s.candidate)]
-    opposite = [s for s in same if s.candidate.negated != candidate.negated and _same_values(s.candidate, candidate)]
+    opposite = [
+        s
+        for s in same
+        if _as_wide(candidate, s.candidate) and s.candidate.negated != candidate.negated and _same_values(s.candidate, candidate)
+    ]
     if opposite:
         return opposite, "opposite", True
     turned = candidate.cue == "reversal"
@@ -177,6 +181,12 @@ def _closed(candidate: Candidate, known: Sequence[Statement]) -> tuple[list[Stat
 def _as_limited(one: Candidate, two: Candidate) -> bool:
     """Whether both hold at the same times and places: not "I don't eat meat on Fridays" and "I eat meat"."""
     return limits.limits(one.text, one.values) == limits.limits(two.text, two.values)
+
+
+def _as_wide(new: Candidate, old: Candidate) -> bool:
+    """Whether one denies the whole of the other: "I don't eat meat with rice" does not, "I don't eat meat" denies all of it."""
+    behind = limits.behind(new.text, new.values)
+    return behind == limits.behind(old.text, old.values) or (new.negated and not behind)
 
 
 def _yet_to_come(new: Candidate, old: Candidate) -> bool:
@@ -240,7 +250,10 @@ class Spoken(NamedTuple):
 
 
 def _spoken(candidate: Candidate) -> Spoken:
-    telling = tuple([t for t in candidate.terms if _tells(t)])
+    terms = candidate.terms
+    if AGAIN.search(candidate.text):  # what is done again may be told by the verb alone: "I'm coaching again"
+        terms = (*terms, *words.normal(candidate.attribute.partition(" ")[0]))
+    telling = tuple([t for t in terms if _tells(t)])
     return Spoken(candidate, telling, matching.bag(telling), words.words(candidate.about))
 
 
@@ -322,7 +335,9 @@ def _updates(candidate: Candidate, old: Candidate, link: Link) -> bool:
         return False
     if link.alike and link.telling:
         return True
-    if link.kin and candidate.attribute.startswith("be ") and candidate.subject == old.subject:  # "I'm down to 81 kilos"
+    if (
+        link.kin and (candidate.attribute.startswith("be ") or candidate.attribute == "where") and candidate.subject == old.subject
+    ):  # "I'm down to 81 kilos"
         return True
     if link.kin and (link.telling - {link.kin} or candidate.attribute == old.attribute):
         return True
@@ -380,7 +395,9 @@ def _reverses(candidate: Candidate, old: Candidate, link: Link) -> bool:
         return False
     if AGAIN.search(candidate.text) and not (old.negated or GIVEN_UP.search(old.text)):
         return False
-    if old.kind == "event" and not link.named:  # it has happened all the same, unless it is just this that is undone
+    if (
+        old.kind == "event" and not link.named and not (link.kind and CHOICE.search(old.text))
+    ):  # it has happened all the same, unless it is just this that is undone
         return len(link.telling) > 1 or (bool(link.telling) and _same_values(candidate, old))
     matter = len(link.telling) + bool(link.kin)
     if link.kind or (matter and _turned(candidate.text) and _position(old) and link.telling & {*_nouns(old)}):

@@ -31,7 +31,7 @@ TIME_LEAD = re.compile(
 )
 FOR_TOPIC = re.compile(r"(?:for|on|at|in)\s+(?:the\s+|my\s+|our\s+)?[\w-]+\s+(?=(?:i|we|i'm|we're)\b)")
 CALL_ME = re.compile(
-    r"(?:please\s+|just\s+|you\s+can\s+)*\bcall\s+me\s+(?P<name>[^\s,.;!?]+(?:\s+[A-Z][^\s,.;!?]*)?)|\bi\s+go\s+by\s+(?P<by>[^\s,.;!?]+)",
+    r"(?:please\s+|just\s+|you\s+can\s+)*\b(?:call|address)\s+me\s+(?:as\s+)?(?P<name>[^\s,.;!?]+(?:\s+[A-Z][^\s,.;!?]*)?)|\bi\s+go\s+by\s+(?P<by>[^\s,.;!?]+)",
     re.IGNORECASE,
 )
 SPLIT = re.compile(r"(?:;\s+|,?\s+(?:and|but)\s+)(?=(?:i|we|my|our|the|he|she)\b|i['’]m\b|we['’]re\b)")
@@ -108,7 +108,7 @@ def _behind(lead: re.Pattern[str], low: str, start: int, end: int) -> int:
 
 def _named(text: str, lows: frozenset[str]) -> slots.Slot | None:
     """Call me Bo."""
-    if not lows & {"call", "go"}:
+    if not lows & {"call", "go", "address"}:
         return None
     found = CALL_ME.search(text)
     return (

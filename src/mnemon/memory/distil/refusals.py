@@ -22,7 +22,7 @@ OPENS = frozenset(
 ENDS_ASKING = re.compile(r"[?？؟][\"”’)\]\s.!]*$")
 HYPOTHETICAL = re.compile(
     r"(?:(?:and|but|so|well|ok(?:ay)?|now)[,:]?\s+)*(?:what\s+if|suppos(?:e|ing)|imagine|assum(?:e|ing)|let['’]?s\s+(?:say|assume|imagine|pretend)|say\s+(?:we|i|you)\b|hypothetically|in\s+theory|theoretically)\b|"
-    r"\bi\s+(?:wonder|was\s+wondering|am\s+wondering)\b|\bi['’]m\s+wondering\b|\bwhat\s+(?:would|if)\b|\bif\s+(?:i|we|he|she|it|they)\s+were\b|\bwould(?:n['’]t)?\s+(?:that|it|this)\s+be\b|"
+    r"\bi\s+(?:dreamt|dreamed|imagined|fantasi[sz]ed)\b|\bi\s+(?:wonder|was\s+wondering|am\s+wondering)\b|\bi['’]m\s+wondering\b|\bwhat\s+(?:would|if)\b|\bif\s+(?:i|we|he|she|it|they)\s+were\b|\bwould(?:n['’]t)?\s+(?:that|it|this)\s+be\b|"
     r"\b(?:i|we)\s+(?:might|may|could|should)\b|\b(?:i|we)['’]re?\s+(?:thinking\s+(?:of|about)|considering|toying)\b|\b(?:maybe|perhaps|possibly)\b|\bnot\s+sure\b",
 )
 CONDITIONAL = re.compile(r"\bif\b[^.]{3,160}\b(?:would|could|might|should)\b|\b(?:would|could|might)\b[^.]{3,160}\bif\b")
@@ -61,14 +61,15 @@ GREETING = re.compile(
     r"(?![\w'’-])",
 )
 PASSING = re.compile(
-    r"(?:it['’]?s|it\s+(?:is|was)|the\s+(?:weather|traffic|sun|rain|wifi|internet|coffee|news)|i\s+(?:need|could\s+use)\s+(?:a|some|more|to)|i['’]m\s+(?:back|here|off|tired|hungry|bored|fine|good|ok(?:ay)?|done(?!\s+with)|ready|confused|stuck|lost|sorry|glad|happy|afraid|sure|not\s+sure|so\s+\w+|just|still\s+here)|"
+    r"(?:it['’]?s|it\s+(?:is|was)|the\s+(?:weather|traffic|sun|rain|wifi|internet|coffee|news)|i\s+(?:need|could\s+use)\s+(?:a|some|more|to)|i['’]m\s+(?:back|here|off|tired|hungry|bored|fine|good|ok(?:ay)?|done(?!\s+with)|ready|confused|stuck|lost|sorry|glad|happy|afraid(?!\s+of)|sure|not\s+sure|so\s+\w+|just|still\s+here)|"
     r"i\s+(?:think|guess|know|see|agree|understand|didn['’]t\s+know|don['’]t\s+(?:know|think|get|understand)|feel|hope|wish|like\s+(?:that|it|this)|love\s+(?:that|it|this)|found\s+it|got\s+it)|"
     r"(?:we|i)\s+(?:talk|spoke|chat)|there\s+(?:is|was)\s+(?:a\s+)?(?:lot|something)|rain\w*\b|snow\w*\b)",
 )
 
 
 SUPPOSING = frozenset(
-    "what suppose supposing imagine assume assuming let's lets let say hypothetically theory theoretically wonder wondering if"
+    "what suppose supposing imagine assume assuming let's lets let say hypothetically theory theoretically dreamt dreamed imagined"
+    " fantasised fantasized wonder wondering if"
     " would wouldn't might may could should thinking considering"
     " toying maybe perhaps possibly sure".split()
 )

@@ -17,12 +17,12 @@ FOR_GOOD = re.compile(  # makes an order to the assistant a standing one; "only"
     r"\b(?:always|never|ever|from\s+now\s+on|from\s+today|in\s+(?:the\s+)?future|any\s?more|whenever|by\s+default|at\s+all\s+times|(?:every|each)\s+time)\b"
 )
 COMMITTED = re.compile(
-    r"\b(?:decided?|agreed|chose|chosen|settled|committed|opted|resolved|signed|approved|(?:we|i)(?:['’](?:ll|d|m|re)|\s+(?:will|would|am|are))\s+never|out\s+of\s+the\s+question|(?:done|through)\s+with\s+(?!(?:the|my|our|this|that|these|it|all|you)\b)|(?:gone|went|going)\s+with|stay(?:s|ing)?\s+(?:on|as|with|put)"
+    r"\b(?:decided?|agreed|chose|chosen|settled|committed|opted|resolved|signed|approved|(?:we|i)(?:['’](?:ll|d|m|re)|\s+(?:will|would|am|are))\s+never|out\s+of\s+the\s+question|for\s+good[.!]?$|(?:done|through)\s+with\s+(?!(?:the|my|our|this|that|these|it|all|you)\b)|(?:gone|went|going)\s+with|stay(?:s|ing)?\s+(?:on|as|with|put)"
     r"|stick(?:ing)?\s+with|no\s+discussion|decision)\b|\bstays[.!]?$",
 )
 COMMITTING = frozenset(
     "decide decided agreed chose chosen settled committed opted resolved signed approved never gone went going stay stays"
-    " staying stick sticking discussion decision done through question".split()
+    " staying stick sticking discussion decision done through question good".split()
 )
 PLANNED = re.compile(r"\b(?:will|going\s+to|plan(?:s|ning)?\s+to|booked|about\s+to|scheduled)\b|['’]ll\b")
 TASTE = re.compile(r"\b(?:favou?rite|rather\s+\w+\s+[\w\s]{1,30}than|can(?:['’]t|not)\s+stand|prefer|not\s+for\s+(?:me|us))\b")
@@ -38,6 +38,7 @@ LASTING = frozenset(
 )
 ADVICE = re.compile(r"\byou\s+(?:should|could|can|might|may|need|must|have\s+to|ought)\b")
 VOCATIVE = re.compile(r"(?:^|,)\s*(?:[a-z]+\s+)?[A-Z][a-z]+\s*[!.]*$|^(?:\w+,?\s+){1,2}[A-Z][a-z]+\s*[,!]")
+ABLE = frozenset("have eat drink swallow take tolerate wear drive swim digest fly ride climb lift bend eat smell taste".split())
 AT_ONCE = frozenset(
     "check test read send run have eat drink sleep write open close use put show start stop restart use bring call copy paste click push"
     " walk sit stand wait rest grab fetch pick give keep close do be".split()
@@ -163,7 +164,7 @@ def _meant(reading: Reading, kind: Kind) -> bool:
 def _intended(reading: Reading, clause: Clause) -> bool:
     """Something of weight that one means to do: not what is done at once, and not what is only called "it"."""
     thing = next((w for w in slots.after_adverbs(clause.rest) if w.low not in lexicon.PREPOSITIONS), None)
-    if clause.verb in TRAVELS and reading.lows & SEASONS:
+    if reading.lows & LASTING or (reading.lows & SEASONS and clause.verb not in CHATTY - TRAVELS):
         return True
     return (
         clause.verb not in CHATTY | AT_ONCE
@@ -219,6 +220,8 @@ def _told_of_self(reading: Reading, clause: Clause, content: list[str]) -> bool:
         return bool(reading.lows & LASTING)
     if clause.verb in lexicon.TASTES or clause.verb in lexicon.DEEDS:
         return slot is not None and (bool(slot.values) or clause.verb in lexicon.DEEDS)
+    if clause.modal and clause.negated and clause.verb in ABLE and slot is not None:  # "I can't have dairy"
+        return bool(slot.values)
     phrasal = slot is not None and bool(slot.values) and " " in slot.attribute and not slot.attribute.endswith(" to")
     talk = (
         clause.verb in CHATTY
