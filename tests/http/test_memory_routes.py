@@ -437,3 +437,58 @@ async def test_filters_that_can_show_nothing_are_refused(world: World) -> None:
     ):
         error(await call(world, "GET", query), 400, "invalid_request", field)
     assert "takes none" in error(await call(world, "GET", "/export?page=2"), 400, "unsupported_parameter", "page")["message"]
+
+
+async def test_an_import_in_another_tenant_is_the_same_memory(two: tuple[World, World]) -> None:
+    """Words, slots, times, states, pins, reasons and reversals are there as they were; only ids, origin and evidence are its own."""
+    mine, theirs = two
+    for text in (
+        SERVICES,
+        "I moved to Porto in March 2026.",
+        "My doctor is Dr. Wu.",
+        REDIS,
+        MONOLITH,
+        "My doctor is now Dr. Silva.",
+        "My cat is called Miso.",
+        "Forget my cat.",
+    ):
+        await mine.say(text, "s", "k")
+    (kept,) = await listed(mine, "?text=Porto")
+    await call(mine, "POST", f"/{kept['id']}/pin")
+    raw = (await call(mine, "GET", "/export")).content
+    assert (await theirs.client.post("/v1/memory/import", content=raw, headers={CHANNEL: "k"})).status_code == 200
+    own = ("id", "number", "origin", "version", "closed_by", "session_id", "evidence")
+
+    def same(rows: list[Json]) -> list[Json]:
+        return [{name: value for name, value in row.items() if name not in own} for row in rows]
+
+    for query in ("?state=all", "?state=superseded", "?state=retracted", "?as_of=2026-04-01", "/timeline?slot=user/doctor"):
+        assert same(await listed(theirs, query)) == same(await listed(mine, query)), query
+    assert [same([c["now"], c["before"]]) for c in await listed(theirs, "/reversals")] == [
+        same([c["now"], c["before"]]) for c in await listed(mine, "/reversals")
+    ]
+    reasons = [(await listed(world, "/why?q=Why%20did%20we%20remove%20Redis"))[0]["reason"] for world in two]
+    assert reasons[0] == reasons[1] == "cache invalidation bugs caused stale product prices"
+    await theirs.say("Who is my doctor?", "new", "k")
+    assert "Dr. Silva" in theirs.model.seen
+    assert "Miso" not in theirs.model.seen
+
+
+async def test_every_change_by_post_is_done_once(world: World) -> None:
+    """Pinning, reopening, importing and deleting again with the same Idempotency-Key change nothing and say that they are replayed."""
+    note = await noted(world, "The gate opens at nine.")
+    raw = (await call(world, "GET", "/export")).content
+    steps: list[tuple[str, Any]] = [
+        (f"/{note['id']}/pin", None),
+        ("/import", raw),
+        ("/delete", {"memory_id": note["id"]}),
+    ]
+    for path, body in steps:
+        headers = {CHANNEL: "copy" if path == "/import" else "k", "Idempotency-Key": f"once-{path}"}
+        given: Json = {"content": body} if isinstance(body, bytes) else {"json": body} if body else {}
+        first, again = [await world.client.post(f"/v1/memory{path}", headers=headers, **given) for _ in range(2)]
+        assert (first.status_code, again.status_code) == (200, 200), path
+        assert first.json() == again.json()
+        assert (REPLAYED in first.headers, again.headers[REPLAYED]) == (False, "true")
+    assert await listed(world) == []
+    assert len(await listed(world, "", "copy")) == 1
