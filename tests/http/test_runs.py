@@ -202,6 +202,18 @@ async def test_beyond_the_end_is_the_end(world: World) -> None:
     error(await world.client.get(f"{path}?since=1"), 400, "unsupported_parameter", "since")
 
 
+async def test_who_claims_to_have_seen_more_of_a_running_run_gets_its_end(world: World) -> None:
+    """A number that is not there yet is waited for; if it never comes, the end is told."""
+    gate = asyncio.Event()
+    world.model.script.append(["one ", gate, "two"])
+    run_id = await start(world, "Count.")
+    async with background(events(world, run_id, after=999)) as far, background(events(world, run_id, after=3)) as near:
+        await asyncio.sleep(0.05)
+        gate.set()
+    assert names(far.result()) == ["run.completed"]
+    assert [number for number, _ in near.result()] == [4]
+
+
 async def test_the_end_is_told_anew_when_the_log_is_gone(world: World) -> None:
     """A day later the frames are gone; the run still shows how it ended, with the text of the transcript."""
     run_id = await start(world, "Hi.", session_id="s")

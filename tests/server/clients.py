@@ -70,6 +70,8 @@ class Stream:
         self.response.close()
         self.connection.close()
 
+    close = leave
+
 
 def content(frames: list[bytes]) -> str:
     """The text that the frames of a stream add up to."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon.core import errors
-from mnemon.turn.running import KEEP_ALIVE, Running, split_frames
+from mnemon.turn.running import KEEP_ALIVE, LARGEST_LOG, Running, split_frames
 
 PATIENCE = 10.0
 
@@ -51,6 +51,17 @@ async def test_a_stateless_stream_has_no_numbers() -> None:
     running = begun("a", numbered=False)
     running.finish([frame("b")], b"")
     assert await watched(running) == b"data: a\n\ndata: b\n\n"
+
+
+def test_what_the_log_still_lacks() -> None:
+    """Everything behind what is written, and the last frames; of a stream that filled its log, only these, with their true number."""
+    running = begun("1", "2", "3")
+    last = [running.numbering(3, frame("4"))]
+    assert running.unlogged(last) == (1, b"".join([*running.frames, *last]))
+    running.logged = 2
+    assert running.unlogged(last) == (3, b"".join([running.frames[2], *last]))
+    running.logged_bytes = LARGEST_LOG
+    assert running.unlogged(last) == (4, last[0])
 
 
 @pytest.mark.parametrize("after", range(6))

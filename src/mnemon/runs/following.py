@@ -18,7 +18,7 @@ from mnemon.store.base import Tx
 from mnemon.store.frames import Frames
 from mnemon.store.works import Kind, Work, Works
 from mnemon.turn.pipeline import PING_SECONDS, Turns
-from mnemon.turn.running import Running, split_frames
+from mnemon.turn.running import KEEP_ALIVE, Running, split_frames
 
 LOOK_SECONDS = 0.2
 
@@ -58,9 +58,13 @@ class Following:
         if running is None:
             running = self._mirror(stream)
         running.watchers += 1
+        told = False
         try:
-            async for data in running.follow(min(after, len(running.frames))):
+            async for data in running.follow(after):
+                told = told or data is not KEEP_ALIVE
                 yield data
+            if not told and running.frames:  # who claims to have seen more than there was
+                yield running.frames[-1]
         finally:
             running.watchers -= 1
             if not running.watchers and self.mirrors.get(place, (None, None))[1] is running:
