@@ -11,7 +11,7 @@ from mnemon.memory.embeddings import encoder
 WORDS = st.lists(st.text(alphabet="abzé▁日🎉.,:-'/)( 0123456789$%", max_size=12), max_size=12).map(" ".join)
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)  # the first example loads the weights
 @given(text=WORDS)
 def test_words_looked_up_together_are_those_looked_up_alone(text: str) -> None:
     """The meaning of a text is the mean of the tokens of its words as the tokenizer gives them, digits and signs among them."""
