@@ -47,11 +47,12 @@ class Stream:
         assert self.response.status == 200, self.response.read()
 
     def frames(self) -> Iterator[bytes]:
-        """Each event as it comes, without the empty line behind it."""
+        """Each event as it comes, without the empty line behind it; comments, which come by the clock, are left out."""
         frame = b""
         for line in self.response:
             if line == b"\n":
-                yield frame
+                if not frame.startswith(b":"):
+                    yield frame
                 frame = b""
             else:
                 frame += line
