@@ -326,8 +326,19 @@ async def follow(server: Server, run_id: str) -> tuple[bytes, float]:
 
 async def test_a_thousand_open_streams_do_not_starve_each_other(server: Server) -> None:
     """Fifty runs with twenty followers each flow side by side: everybody has everything soon after the runs are done."""
-    runs = [start(server, "[[words 20]] [[slow 4]]") for _ in range(50)]
-    found = await asyncio.gather(*(follow(server, run_id) for run_id in runs for _ in range(20)))
+    await crowded(server, server)
+
+
+@pytest.mark.postgres
+async def test_a_thousand_open_streams_flow_from_another_server(pair: Pair) -> None:
+    """As many followers on B of what A runs."""
+    await crowded(*pair)
+
+
+async def crowded(one: Server, other: Server) -> None:
+    """A thousand followers on one server of fifty runs on another."""
+    runs = [start(one, "[[words 20]] [[slow 4]]") for _ in range(50)]
+    found = await asyncio.gather(*(follow(other, run_id) for run_id in runs for _ in range(20)))
     assert all(body.count(b"message.delta") == 20 and body.count(b"run.completed") == 1 for body, _ in found)
     ends = sorted(at for _, at in found)
     assert ends[-1] - ends[0] < 4  # they were started one after the other
