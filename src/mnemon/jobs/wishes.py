@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
@@ -133,7 +134,7 @@ def read(base: Wish, given: Json, rules: Rules) -> Wish:
         if given.get(name) not in (None, [], ""):
             raise wrong(name, "are not supported; leave them out, or empty", code="unsupported_parameter")
     wish = replace(base, **found)
-    if wish.webhook:
+    if wish.deliver != "local":
         reachable(wish.webhook, private=rules.private)
     if wish.model:
         rules.check_model(wish.model)
@@ -233,15 +234,26 @@ def reachable(url: str, *, private: bool) -> address.Address:
 
 def forbidden(host: str) -> bool:
     """Whether this is the number of an address that is not one of the public network."""
-    try:
-        found = ipaddress.ip_address(host.partition("%")[0])
-    except ValueError:
+    found = number(host.partition("%")[0])
+    if found is None:
         return False
     if isinstance(found, ipaddress.IPv6Address):
         inner = found.ipv4_mapped or found.sixtofour or (found.teredo[1] if found.teredo else None) or translated(found)
         if inner is not None:
             found = inner
     return not found.is_global or found.is_multicast or found.is_reserved
+
+
+def number(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address that a host is the number of, in any of the ways in which it can be written: 127.1 is one, and so is 0x7f000001."""
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        pass
+    try:
+        return ipaddress.IPv4Address(socket.inet_aton(host))
+    except OSError:
+        return None
 
 
 def translated(found: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:

@@ -30,6 +30,8 @@ class Query:
     changes: int
     memories: int = 0
     erasures: int = 0
+    at: float = 0.0
+    """The time of asking."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,7 @@ COMES_ALONG = ("pinned", "instruction")
 FOUND, FOUND_OF_ALL = 12, 40
 SHARED = 2
 CLOSED = 100
+DAY = 86_400.0
 LONGEST_QUESTION = 2000  # characters; a question stands at the end of what was pasted before it
 
 
@@ -69,7 +70,7 @@ class Builtin:
         wish = self.language.wish(query.text[-LONGEST_QUESTION:])
         shelf = self.passages.shelves.get(query)
         telling = [r for r in found if r.told >= CHANGED or (r.told and wish.when)]
-        if shelf.idle and not (telling or wish.slots or wish.terms or wish.kind):
+        if shelf.idle and not (telling or wish.slots or wish.terms or wish.kind or wish.days is not None):
             return found
         known = await self.driver.glance(partial(gather, query=query, found=found, telling=telling, wish=wish))
         shelf.idle = not any(c.why in COMES_ALONG for c in known.called)
@@ -176,6 +177,8 @@ def gather(tx: Tx, *, query: Query, found: Sequence[Recalled], telling: Sequence
             most=FOUND_OF_ALL if wish.every else FOUND,
             pinned=PINNED,
             instructions=INSTRUCTIONS,
+            newest=FOUND_OF_ALL if wish.days is not None else 0,
+            since=query.at - DAY * wish.days if wish.days else 0.0,
         )
     )
     known = Known(called=called)

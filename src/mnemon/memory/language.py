@@ -63,17 +63,42 @@ def told_as(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*(OF_SELF if SELF.search(text) else ()), *found)))
 
 
+REVIEW = re.compile(r"\b(?:review|summar\w+|recap|report|digest|identify|overview|look\s+back|retrospective)\b", re.IGNORECASE)
+REVIEWED = re.compile(
+    r"\b(?:memor(?:y|ies)|decisions?|decided|remember(?:ed)?|learn(?:ed|t)|happened|changed|reversed|(?:what|everything)\s+(?:we|i)\b)",
+    re.IGNORECASE,
+)
+PERIOD = re.compile(
+    r"\b(?:(?:past|last|this)\s+(?P<count>\d{1,3}\s+)?(?P<unit>day|week|month|quarter|year)s?|(?P<word>today|yesterday|daily|weekly|monthly))\b",
+    re.IGNORECASE,
+)
+DAYS = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366, "today": 1, "yesterday": 2, "daily": 1, "weekly": 7, "monthly": 31}
+EVER = 0
+
+
+def looks_back(text: str) -> int | None:
+    """How many days a text asks to look over, as an order for a report does; all there are if it names memory and no time."""
+    if not REVIEW.search(text):
+        return None
+    named = PERIOD.search(text)
+    if named is None:
+        return EVER if REVIEWED.search(text) else None
+    return int(named["count"] or 1) * DAYS[(named["unit"] or named["word"]).lower()]
+
+
 def wish(text: str) -> Wish:
     """What to look for in the ledger when this is asked."""
+    days = looks_back(text)
     if not ASKING.search(text):
-        return Wish()
+        return Wish(days=days, history=days is not None)
     asked = distil.asked(text)
     return Wish(
+        days=days,
         slots=tuple(dict.fromkeys((*(slot_of(subject, attribute) for subject, attribute in asked.slots), *told_as(text)))),
         terms=asked.terms,
         kind=next((KINDS[word] for word in words.words(text) if word in KINDS), ""),
         when=not WHEN.isdisjoint(asked.kinds),
-        history=not HISTORY.isdisjoint(asked.kinds),
+        history=days is not None or not HISTORY.isdisjoint(asked.kinds),
         every=not EVERY.isdisjoint(asked.kinds),
     )
 

@@ -18,7 +18,7 @@ STANDING_CHARACTERS = 600
 NOTE = "note "
 ALPHABET = 26
 BROUGHT = ("successor", "predecessor", "link")
-LIKELY = ("kind", "terms")
+LIKELY = ("kind", "terms", "period")
 TURNED = "change_of_mind"  # the rule of a statement that turns a position round, whether or not it is known which
 GOOD = 0.5  # of the best score
 WORD = re.compile(r"\w")
@@ -29,6 +29,7 @@ class Wish:
     """What a question asks for, as far as the ledger can help.
 
     Slots by name, terms and a kind of statement to look for; and whether it is about times, about what was before, or about all there is.
+    `days` is how far back it wants to look over what was stated, however that is worded: None for a question that is no review.
     """
 
     slots: tuple[str, ...] = ()
@@ -37,6 +38,7 @@ class Wish:
     when: bool = False
     history: bool = False
     every: bool = False
+    days: int | None = None
 
 
 @dataclass(slots=True, kw_only=True)

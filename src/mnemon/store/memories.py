@@ -125,7 +125,7 @@ class Call:
 
     Statements of the messages found for it (session, position), of slots, of a kind, and those that share at least `shared` telling terms,
     at most `most` of each; and pinned ones and instructions, the newest of them. `dated` says that it matters when a thing
-    happened.
+    happened. Of all that was recorded since a time, the `newest`.
     """
 
     places: Sequence[tuple[str, int]] = ()
@@ -137,6 +137,8 @@ class Call:
     most: int = 0
     pinned: int = 0
     instructions: int = 0
+    newest: int = 0
+    since: float = 0.0
 
 
 class Called(NamedTuple):
@@ -364,7 +366,7 @@ class Memories:
     def called(self, call: Call) -> list[Called]:
         """What may belong to a question, each with why; those of `places` also with where they stand there, even on an old branch."""
         lists = {"places": as_json(call.places), "slots": as_json(call.slots), "terms": as_json(clean(t) for t in call.terms)}
-        plain = {name: getattr(call, name) for name in ("kind", "dated", "pinned", "instructions", "most", "shared")}
+        plain = {name: getattr(call, name) for name in ("kind", "dated", "pinned", "instructions", "most", "shared", "newest", "since")}
         return [Called._make(row) for row in self.tx.plain("memories_called", **self.key, **lists, **plain)]
 
     def near(

@@ -56,6 +56,7 @@ async def recall(parts: Parts, begun: Begun, *, live: int) -> list[Recalled]:
             live=live,
             text=asked,
             identity=begun.request.identity,
+            at=parts.clock(),
         )
         found += await parts.memory.recall(query)
     if not found:

@@ -611,6 +611,9 @@ UNION ALL SELECT 'instruction', id, 0, '', 0, 0, 0, 0 FROM (
 UNION ALL SELECT 'kind', id, 0, '', 0, 0, 0, 0 FROM (
   SELECT id FROM memories WHERE scope = :scope AND kind = :kind AND state <> 'retracted' AND tenant = :tenant
   ORDER BY recorded_at DESC, number DESC LIMIT :most)
+UNION ALL SELECT 'period', id, 0, '', 0, 0, 0, 0 FROM (
+  SELECT id FROM memories INDEXED BY memories_by_number WHERE :newest > 0 AND scope = :scope AND recorded_at >= :since AND state <> 'retracted'
+    AND tenant = :tenant ORDER BY number DESC LIMIT :newest)
 UNION ALL SELECT 'terms', id, 0, '', 0, 0, 0, 0 FROM (
   SELECT m.id FROM (
     SELECT t.number FROM telling CROSS JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term
@@ -641,6 +644,9 @@ UNION ALL SELECT 'instruction', id, 0, '', 0, 0, 0, FALSE FROM (
 UNION ALL SELECT 'kind', id, 0, '', 0, 0, 0, FALSE FROM (
   SELECT id FROM memories WHERE scope = :scope AND kind = :kind AND state <> 'retracted' AND tenant = :tenant
   ORDER BY recorded_at DESC, number DESC LIMIT :most) e
+UNION ALL SELECT 'period', id, 0, '', 0, 0, 0, FALSE FROM (
+  SELECT id FROM memories WHERE :newest > 0 AND scope = :scope AND recorded_at >= :since AND state <> 'retracted' AND tenant = :tenant
+  ORDER BY number DESC LIMIT :newest) g
 UNION ALL SELECT 'terms', id, 0, '', 0, 0, 0, FALSE FROM (
   SELECT m.id FROM (
     SELECT t.number, count(*) AS shared FROM telling JOIN memory_terms t ON t.scope = :scope AND t.term = telling.term
