@@ -16,9 +16,13 @@ from starlette.routing import Route
 import mnemon
 from mnemon import app, cli, config
 from mnemon.core import metrics
+from mnemon.core.errors import ModelError
+from mnemon.core.records import Effective, Json
 from mnemon.edge import discovery, errors, gateway, identity
+from mnemon.edge.responses.wire import ResponseWire
 from mnemon.edge.routes import routes
 from mnemon.edge.runs import wire
+from mnemon.turn.running import Outcome
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "mnemon"
@@ -40,6 +44,20 @@ WITH_KEY = {
     ("POST", "/v1/runs/{run_id}/stop"),
     ("POST", "/v1/runs/{run_id}/steer"),
     ("POST", "/v1/runs/{run_id}/approval"),
+    ("POST", "/v1/responses"),
+    ("POST", "/v1/responses/input_tokens"),
+    ("GET", "/v1/responses/{response_id}"),
+    ("DELETE", "/v1/responses/{response_id}"),
+    ("POST", "/v1/responses/{response_id}/cancel"),
+    ("GET", "/v1/responses/{response_id}/input_items"),
+    ("POST", "/v1/conversations"),
+    ("GET", "/v1/conversations/{conversation_id}"),
+    ("POST", "/v1/conversations/{conversation_id}"),
+    ("DELETE", "/v1/conversations/{conversation_id}"),
+    ("GET", "/v1/conversations/{conversation_id}/items"),
+    ("POST", "/v1/conversations/{conversation_id}/items"),
+    ("GET", "/v1/conversations/{conversation_id}/items/{item_id}"),
+    ("DELETE", "/v1/conversations/{conversation_id}/items/{item_id}"),
     ("POST", "/v1/context/preview"),
     ("GET", "/v1/receipts/{receipt_id}"),
     ("GET", "/v1/memory"),
@@ -347,12 +365,31 @@ def test_events_are_documented() -> None:
     """Every named event stands in the table of events, and no other."""
     found: dict[str, set[str]] = {"## Session chat": set(), "## Runs": set(wire.ENDS)}
     for path, tree in trees("edge"):
+        if path.parent.name == "responses":
+            continue  # see below
         names = found["## Runs" if path.parent.name == "runs" else "## Session chat"]
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "_event" and node.args:
                 names.update(texts(node.args[0]))
     for heading, names in found.items():
         assert {row[0].strip("`") for row in rows(section(page("events"), heading))[1:]} == names
+
+
+def test_events_of_responses_are_documented() -> None:
+    """Every event that a response can have stands in the table of events, and no other."""
+    found: set[str] = set()
+    call = {"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}
+    deltas: list[Json] = [{"reasoning_content": "Hm."}, {"content": "Words."}, {"refusal": "No."}, {"tool_calls": [call]}]
+    for reason in ("stop", "length", None):
+        shown = ResponseWire("resp_", {}, system=[], clock=lambda: 0.0)
+        frames = shown.begin(Effective())
+        for delta in deltas:
+            frames += shown.chunk({"choices": [{"delta": delta}]})
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        outcome = Outcome(reply={"content": "Words."}, finish_reason=str(reason), usage=usage, effective=Effective(), whole={})
+        frames += shown.finish(outcome) if reason else shown.failure(ModelError("no"))
+        found |= {frame.split(b"\n")[0].decode().removeprefix("event: ") for frame in frames}
+    assert {row[0].strip("`") for row in rows(section(page("events"), "## Responses"))[1:]} == found
 
 
 def test_metrics_are_documented() -> None:

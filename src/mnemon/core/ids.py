@@ -36,6 +36,14 @@ def run() -> str:
     return "run_" + chance(16)
 
 
+def response() -> str:
+    return "resp_" + secrets.token_hex(24)
+
+
+def conversation() -> str:
+    return "conv_" + secrets.token_hex(24)
+
+
 def message() -> str:
     return "msg_" + chance(12)
 

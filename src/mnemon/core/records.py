@@ -306,7 +306,8 @@ class TurnRequest:
 
     `history` stands in the place of the stored one in this turn's prompt. `after` names the turn to go on from: if others followed it
     since, this one begins a branch. `origin` is `job` for what no client says; without `recalls` nothing is recalled for it, and without
-    `learns` it is stored but never found again.
+    `learns` it is stored but never found again. With `appends`, what is sent goes behind what is stored and is never taken for an edited
+    history. A `silent` turn asks no model: its messages are put into the transcript. `places` name the messages in the client's request.
     """
 
     tenant: str
@@ -327,6 +328,9 @@ class TurnRequest:
     origin: Literal["user", "job"] = "user"
     recalls: bool = True
     learns: bool = True
+    appends: bool = False
+    silent: bool = False
+    places: tuple[str, ...] = ()
 
     @property
     def stateless(self) -> bool:

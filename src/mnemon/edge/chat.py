@@ -16,6 +16,7 @@ from mnemon.edge import openwebui, render, schemas, sse
 from mnemon.edge.body import read_object
 from mnemon.edge.idempotency import idempotency_of, last_event_id
 from mnemon.edge.services import Services, services
+from mnemon.turn.keeping import Keeper
 from mnemon.turn.running import Outcome, Running, Wire
 
 CHUNK_FIELDS = frozenset({"id", "object", "created", "model", "choices", "usage"})
@@ -100,9 +101,9 @@ def if_busy(request: Request) -> bool:
     return wish == "reject"
 
 
-def begin(request: Request, turn: TurnRequest, wire: Wire) -> tuple[Running, bool]:
+def begin(request: Request, turn: TurnRequest, wire: Wire, keeper: Keeper | None = None) -> tuple[Running, bool]:
     """Start a turn or join it. One that is started holds the key's place to its end, whoever leaves before."""
-    running, joined = services(request).turns.start(turn, wire)
+    running, joined = services(request).turns.start(turn, wire, keeper)
     if not joined:
         request.state.visit.turn = running
     return running, joined

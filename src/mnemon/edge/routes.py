@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from starlette.routing import Route
 
-from mnemon.edge import chat, discovery, jobs, memory, sessions
+from mnemon.edge import chat, conversations, discovery, jobs, memory, sessions
+from mnemon.edge.responses import routes as responses
 from mnemon.edge.runs import routes as runs
 
 ONE = "/api/sessions/{session_id}"
 MEMORY = "/v1/memory/{memory_id}"
 RUN = "/v1/runs/{run_id}"
 JOB = "/api/jobs/{job_id}"
+RESPONSE = "/v1/responses/{response_id}"
+CONVERSATION = "/v1/conversations/{conversation_id}"
+ITEM = CONVERSATION + "/items/{item_id}"
 
 
 def routes() -> list[Route]:
@@ -22,6 +26,20 @@ def routes() -> list[Route]:
         Route(RUN + "/stop", runs.stop, methods=["POST"]),
         Route(RUN + "/steer", runs.steer, methods=["POST"]),
         Route(RUN + "/approval", runs.approval, methods=["POST"]),
+        Route("/v1/responses", responses.create, methods=["POST"]),
+        Route("/v1/responses/input_tokens", responses.input_tokens, methods=["POST"]),
+        Route(RESPONSE, responses.get, methods=["GET"]),
+        Route(RESPONSE, responses.delete, methods=["DELETE"]),
+        Route(RESPONSE + "/cancel", responses.cancel, methods=["POST"]),
+        Route(RESPONSE + "/input_items", responses.input_items, methods=["GET"]),
+        Route("/v1/conversations", conversations.create, methods=["POST"]),
+        Route(CONVERSATION, conversations.get, methods=["GET"]),
+        Route(CONVERSATION, conversations.update, methods=["POST"]),
+        Route(CONVERSATION, conversations.delete, methods=["DELETE"]),
+        Route(CONVERSATION + "/items", conversations.list_items, methods=["GET"]),
+        Route(CONVERSATION + "/items", conversations.create_items, methods=["POST"]),
+        Route(ITEM, conversations.get_item, methods=["GET"]),
+        Route(ITEM, conversations.delete_item, methods=["DELETE"]),
         Route("/", discovery.root, methods=["GET"]),
         Route("/health", discovery.health, methods=["GET"]),
         Route("/v1/health", discovery.health, methods=["GET"]),

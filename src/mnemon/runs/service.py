@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from mnemon.core import errors
-from mnemon.core.records import After, Idempotency, StoredMessage, TurnRequest
+from mnemon.core.records import Idempotency, StoredMessage, TurnRequest
+from mnemon.runs import chains
 from mnemon.runs.kept import Kept, Shown
 from mnemon.store import works
 from mnemon.store.base import Tx
@@ -74,7 +75,7 @@ class Runs:
             raise errors.Stopped("the server is shutting down; send the request again")
         sessions = Sessions(tx, request.tenant)
         if previous is not None:
-            request = continued(tx, sessions, request, previous)
+            request = chains.continued(tx, request, previous)
         lineage, _ = resolve.locate(sessions, request)
         session_id = lineage.tip if lineage else request.identity.session_id
         Works(tx, request.tenant).begin(
@@ -163,23 +164,3 @@ def with_messages(tx: Tx, tenant: str, work: Work) -> Seen:
     if work.lineage is None or work.first is None or work.last is None:
         return Seen(work=work, said=[])
     return Seen(work=work, said=Messages(tx, tenant, work.lineage).between(work.first, work.last))
-
-
-def continued(tx: Tx, sessions: Sessions, request: TurnRequest, previous: str) -> TurnRequest:
-    """The request as one that goes on behind a response. Raises `NotFound`, `Conflict` and `Invalid`."""
-    response = Works(tx, request.tenant).find(previous, "response")
-    if response is None:
-        message = f"there is no response {previous!r}"
-        raise errors.NotFound(message, code="response_not_found", param="previous_response_id")
-    if not response.ended:
-        message = f"the response {previous!r} is still being made"
-        raise errors.Conflict(message, code="response_not_finished", param="previous_response_id")
-    if response.last is None or response.session_id is None:
-        message = f"the response {previous!r} is {response.status}: there is nothing to go on from"
-        raise errors.Invalid(message, code="response_not_usable", param="previous_response_id")
-    named = request.identity.session_id
-    if named is not None and sessions.root_of(named) != sessions.root_of(response.session_id):
-        message = f"the session {named!r} is not that of the response {previous!r}"
-        raise errors.Invalid(message, code="invalid_session_id", param="session_id")
-    after = After(position=response.last, chain=response.chain)
-    return replace(request, identity=replace(request.identity, session_id=response.session_id), after=after)

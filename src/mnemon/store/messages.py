@@ -56,6 +56,11 @@ class Messages:
             rows = self.tx.all("messages_page_latest" if latest else "messages_page", **self.key, limit=limit, offset=offset)
         return [stored(row) for row in rows]
 
+    def following(self, position: int, *, limit: int, backwards: bool = False) -> list[StoredMessage]:
+        """The active path from a position on, itself included; with `backwards`, towards the beginning."""
+        name = "messages_backwards" if backwards else "messages_following"
+        return [stored(row) for row in self.tx.all(name, **self.key, position=position, limit=limit)]
+
     def digests(self) -> list[tuple[int, bytes, bytes]]:
         """(position, digest, chain) of the active path."""
         return [(r["position"], bytes(r["digest"]), bytes(r["chain"])) for r in self.tx.all("messages_digests", **self.key)]

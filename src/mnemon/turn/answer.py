@@ -29,6 +29,7 @@ log = logging.getLogger("mnemon.turn")
 
 T = TypeVar("T")
 
+NOTHING_USED = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
 LAST_WORD_SECONDS = 2.0  # for the database to answer a turn that must stop
 
 
@@ -47,8 +48,10 @@ class Answer:
         """If it fails, the lease and the claim on the idempotency key are given back."""
         begun, parts = self.begun, self.parts
         try:
-            prompt = await prompt_for(parts, begun)
-            parts.metrics.add("mnemon_prompt_tokens_total", prompt.tokens)
+            prompt = Prompt(messages=[], tokens=0, budget=parts.limits.budget, blocks=())
+            if not self.request.silent:
+                prompt = await prompt_for(parts, begun)
+                parts.metrics.add("mnemon_prompt_tokens_total", prompt.tokens)
             self.running.effective = Effective(session_id=begun.session_id, session_key=begun.session_key)
             await self._commit(prompt, await self._call(prompt))
         except BaseException:
@@ -61,6 +64,8 @@ class Answer:
 
     async def _call(self, prompt: Prompt) -> Outcome:
         request = self.request
+        if request.silent:
+            return self._outcome(prompt, {}, None, {"usage": NOTHING_USED})
         body: Json = {**request.params, "model": await self.parts.names.upstream(request.model), "messages": prompt.messages}
         if request.stream:
             return await self._stream(prompt, body)
@@ -95,6 +100,8 @@ class Answer:
                 receipt_id=ids.receipt() if begun.lease is not None else None,
             ),
             whole=whole,
+            root=begun.lineage.root if begun.lineage else begun.session_id,
+            first=begun.next_position,
         )
 
     # -- commit -----------------------------------------------------------------------------------------------------------
@@ -166,7 +173,7 @@ class Answer:
     def _messages(self, outcome: Outcome, now: float) -> tuple[StoredMessage, ...]:
         """What the turn adds to the transcript: the client's new messages and the reply."""
         begun, counter = self.begun, self.parts.counter
-        said = [*begun.new, Message(reply.stored_form(outcome.reply))]
+        said = [*begun.new] if self.request.silent else [*begun.new, Message(reply.stored_form(outcome.reply))]
         return tuple(
             StoredMessage(
                 message=message,

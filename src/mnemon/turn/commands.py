@@ -99,8 +99,10 @@ def answer(request: TurnRequest, wire: Wire, outcome: Outcome, numbering: Callab
     if not request.stream:
         return Record(headers=headers, body=wire.whole(outcome), replayed=False)
     deltas = [{"role": "assistant", "content": ""}, {"content": outcome.reply["content"]}]
-    chunks = [wire.chunk({"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}) for delta in deltas]
-    frames = [*wire.begin(outcome.effective), *(frame for chunk in chunks for frame in chunk), *wire.finish(outcome)]
+    frames = wire.begin(outcome.effective)
+    for delta in deltas:
+        frames += wire.chunk({"choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+    frames += wire.finish(outcome)
     return Record(headers=headers, body=b"".join(numbering(i, f) for i, f in enumerate(frames)), replayed=False)
 
 

@@ -147,7 +147,7 @@ def usage_of(result: Result) -> Usage:
         output_tokens=usage.get("completion_tokens") or 0,
         cache_read_tokens=replies.detail(usage, "prompt_tokens_details", "cached_tokens"),
         reasoning_tokens=replies.detail(usage, "completion_tokens_details", "reasoning_tokens"),
-        calls=1,
+        calls=0 if result.begun.request.silent else 1,
         model=result.begun.request.model,
         preview=" ".join(said[:LONGEST_PREVIEW].replace("\x00", " ").split()) or None,
     )

@@ -204,7 +204,8 @@ class Turns:
             elif isinstance(found, resolve.Begun):
                 self._log(request, running)
                 await Answer(self.parts, found, wire, running, journal=self.journal).run()
-                self.pulse.answered(self.parts.clock())
+                if not request.silent:
+                    self.pulse.answered(self.parts.clock())
             else:
                 await elsewhere.follow(self.parts.driver, request, running, clock=self.parts.clock)
         finally:

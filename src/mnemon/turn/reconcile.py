@@ -23,10 +23,13 @@ class Difference:
     cut: int | None = None
 
 
-def reconcile(sent: Sequence[Message], *, head: bytes, stored: Callable[[], Digests], whole: bool = False) -> Difference:
+def reconcile(
+    sent: Sequence[Message], *, head: bytes, stored: Callable[[], Digests], whole: bool = False, appends: bool = False
+) -> Difference:
     """`head` is the chain digest of the stored path (empty if nothing is stored); `stored` loads its digests, only when needed.
 
-    `whole` says that this client is known to send its whole history always, so that a single message is a history too.
+    `whole` says that this client is known to send its whole history always, so that a single message is a history too. With `appends`, what
+    is not recognised as the end of the stored path is new, whatever it is.
     """
     claims_history = whole or any(m.role == "assistant" for m in sent)
     if not head or not claims_history:
@@ -44,6 +47,8 @@ def reconcile(sent: Sequence[Message], *, head: bytes, stored: Callable[[], Dige
     matched = max(length, shared)
     if end == len(path):
         return Difference(new=tuple(sent[matched:]), chain=head)
+    if appends:
+        return Difference(new=tuple(sent), chain=head)
     return Difference(new=tuple(sent[matched:]), chain=path[end - 1][2] if end else b"", cut=path[end][0])
 
 

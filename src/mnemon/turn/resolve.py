@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from mnemon.context.exchanges import told
 from mnemon.core import errors, ids
-from mnemon.core.records import Lineage, Message, StateLine, StoredMessage, TurnRequest
+from mnemon.core.records import After, Lineage, Message, StateLine, StoredMessage, TurnRequest
 from mnemon.store.base import Tx
 from mnemon.store.idempotency import Record, Records
 from mnemon.store.messages import Messages
@@ -116,7 +116,11 @@ def begin(tx: Tx, request: TurnRequest, *, keeper: Keeper | None = None, owner: 
 
 def overtaken(request: TurnRequest, found: Begun) -> bool:
     """Whether the conversation is not any more where the turn that this one continues left it."""
-    return request.after is not None and found.lineage is not None and found.lineage.chain != request.after.chain
+    return request.after is not None and found.lineage is not None and left_behind(request.after, found.lineage)
+
+
+def left_behind(after: After, lineage: Lineage) -> bool:
+    return lineage.chain != after.chain
 
 
 def behind_lease(tx: Tx, request: TurnRequest, *, tails: Tails, token: str) -> Begun | Busy:
@@ -209,13 +213,14 @@ def first_turn(sessions: Sessions, request: TurnRequest, *, lease: str, token: s
 
 def next_turn(tx: Tx, sessions: Sessions, request: TurnRequest, *, lineage: Lineage, tails: Tails, token: str) -> Begun:
     messages = Messages(tx, request.tenant, lineage.id)
-    found = reconcile.reconcile(request.spoken(), head=lineage.chain, stored=messages.digests, whole=request.whole_history)
+    found = difference(request, lineage, messages)
     upto, state = lineage.compacted_to, lineage.state
-    if found.cut is not None and found.cut <= upto:
-        upto, state = messages.compaction_before(found.cut)
+    end = request.after.position + 1 if request.after and left_behind(request.after, lineage) else found.cut
+    if end is not None and end <= upto:
+        upto, state = messages.compaction_before(end)
     history: Sequence[StoredMessage] | None
-    if found.cut is not None:
-        history = told(messages.live(after=upto, before=found.cut))
+    if end is not None:
+        history = told(messages.live(after=upto, before=end))
     elif (history := tails.get(lineage)) is None:
         history = told(messages.live(after=upto))
     check_tool_results(history, found.new, request)
@@ -233,6 +238,15 @@ def next_turn(tx: Tx, sessions: Sessions, request: TurnRequest, *, lineage: Line
         new=found.new,
         chain=found.chain,
         cut=found.cut,
+    )
+
+
+def difference(request: TurnRequest, lineage: Lineage, messages: Messages) -> reconcile.Difference:
+    """What of the request is new to this lineage. What follows an older turn will be so to a branch."""
+    if request.silent or (request.after and left_behind(request.after, lineage)):
+        return reconcile.Difference(new=request.spoken(), chain=lineage.chain)
+    return reconcile.reconcile(
+        request.spoken(), head=lineage.chain, stored=messages.digests, whole=request.whole_history, appends=request.appends
     )
 
 
@@ -272,7 +286,8 @@ def check_tool_results(history: Sequence[StoredMessage], new: Sequence[Message],
             waiting.discard(call_id)
         else:
             problem = f"tool_call_id {call_id!r} answers no tool call that waits for a result"
-            raise errors.Invalid(problem, code="unknown_tool_call", param=f"messages[{index}].tool_call_id")
+            param = request.places[index] if request.places else f"messages[{index}].tool_call_id"
+            raise errors.Invalid(problem, code="unknown_tool_call", param=param)
 
 
 def waiting_calls(history: Sequence[StoredMessage]) -> set[str | None]:

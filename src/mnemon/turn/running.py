@@ -24,13 +24,18 @@ KEEP_ALIVE = b": keep-alive\n\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """A finished turn: what a `Wire` renders. `whole` is the model's own object, where it sent one."""
+    """A finished turn: what a `Wire` renders. `whole` is the model's own object, where it sent one.
+
+    `root` names the conversation, and `first` is the place of the turn's first message in it.
+    """
 
     reply: Json
     finish_reason: str
     usage: Json
     effective: Effective
     whole: Json
+    root: str | None = None
+    first: int = 0
 
 
 class Wire(Protocol):
@@ -155,6 +160,13 @@ class Running:
                     await self.change()
         if self.error and self.failed_clean:
             raise self.error
+
+    async def over(self, patience: float) -> None:
+        """Wait for the end, whatever it is, at most `patience` seconds."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                while not self.done:
+                    await self.change()
 
     async def result(self) -> bytes:
         """Wait for the end; the whole reply. Raises the turn's error."""

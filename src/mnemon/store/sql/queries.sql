@@ -214,6 +214,14 @@ WHERE id = :lineage AND tenant = :tenant;
 -- name: lineages_drop
 DELETE FROM lineages WHERE id = :lineage AND tenant = :tenant;
 
+-- name: conversations_get
+SELECT l.id, l.root, l.metadata, r.started_at FROM sessions s JOIN lineages l ON l.id = s.lineage
+JOIN sessions r ON r.tenant = l.tenant AND r.id = l.root WHERE s.tenant = :tenant AND s.id = :id;
+
+-- name: conversations_describe
+UPDATE lineages SET metadata = :metadata, system_prompt = COALESCE(:system_prompt, system_prompt)
+WHERE id = :lineage AND tenant = :tenant;
+
 -- name: sessions_add
 INSERT INTO sessions (tenant, id, lineage, parent_id, source, title, model, user_id, user_name, chat_id, chat_name, chat_type, thread_id,
                       started_at)
@@ -286,8 +294,16 @@ SELECT position, session_id, body, tokens, counted_by, finish_reason, at, erased
 WHERE lineage = :lineage AND branch = 0 AND position > :after AND position < :before AND tenant = :tenant ORDER BY position;
 
 -- name: messages_between
-SELECT position, session_id, body, tokens, counted_by, finish_reason, erased, at, origin FROM messages
+SELECT position, session_id, body, tokens, counted_by, finish_reason, at, erased, origin FROM messages
 WHERE lineage = :lineage AND tenant = :tenant AND position BETWEEN :first AND :last ORDER BY position;
+
+-- name: messages_following
+SELECT position, session_id, body, tokens, counted_by, finish_reason, at, erased, origin FROM messages
+WHERE lineage = :lineage AND branch = 0 AND tenant = :tenant AND position >= :position ORDER BY position LIMIT :limit;
+
+-- name: messages_backwards
+SELECT position, session_id, body, tokens, counted_by, finish_reason, at, erased, origin FROM messages
+WHERE lineage = :lineage AND branch = 0 AND tenant = :tenant AND position <= :position ORDER BY position DESC LIMIT :limit;
 
 -- name: messages_page
 SELECT position, session_id, body, tokens, counted_by, finish_reason, at, erased, origin FROM messages
