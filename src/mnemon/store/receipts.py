@@ -30,7 +30,7 @@ class Receipts:
             raise missing(receipt_id)
         found: dict[str, Any] = msgspec.json.decode(row["body"])
         changes = found.get("memory", {})
-        left_out = [line for part in found["prompt"]["left_out"] for line in part.get("best", ())]
+        left_out = [line for part in found["prompt"].get("left_out", ()) for line in part.get("best", ())]
         for recalled in (*found["prompt"]["recalled"], *left_out):
             recalled["text"] = self._quote(recalled["evidence"]) if recalled["evidence"] else self._memory(recalled["memories"][0])
         for change in (c for name in ("added", "merged", "refused") for c in changes.get(name, ())):
