@@ -253,6 +253,28 @@ async def test_a_run_goes_with_its_conversation(world: World) -> None:
     error(await world.client.get(f"/v1/runs/{seen['run_id']}/events"), 404, "run_not_found")
 
 
+async def test_what_left_nothing_goes_with_its_session_too(world: World) -> None:
+    """Words of a reply that was broken off, and what was said to the run, are gone when words of its session are deleted."""
+    await world.say("Hello.", "s")
+    gate = asyncio.Event()
+    world.model.script.append(["secret ", gate])
+    run_id = await start(world, "Tell.", session_id="s")
+
+    async def spoken() -> bool:
+        return bool((await world.get(f"/v1/runs/{run_id}"))["last_event"] == "message.delta")
+
+    await until(spoken)
+    await world.post(f"/v1/runs/{run_id}/steer", {"text": "No secrets."})
+    await world.post(f"/v1/runs/{run_id}/stop")
+    assert (await ended(world, run_id))["pending_steer"] == "No secrets."
+    assert "secret " in str(await events(world, run_id))
+    await world.post("/v1/memory/delete", {"session_id": "s", "position": 1}, {ID: "s"})
+    assert (await world.get(f"/v1/runs/{run_id}"))["pending_steer"] is None
+    assert "secret" not in str(await events(world, run_id)).lower()
+    await world.client.delete("/api/sessions/s")
+    error(await world.client.get(f"/v1/runs/{run_id}"), 404, "run_not_found")
+
+
 async def test_j34_status_and_result_survive_a_restart(world: World, tmp_path: Any, database_url: str) -> None:
     """Another process on the same data shows the run and all its events."""
     seen = await run(world, "Hi.", session_id="s")

@@ -228,7 +228,7 @@ class Sessions:
         lineage = self.lineage_of(session_id)
         if lineage is None:
             raise missing(session_id)
-        Works(self.tx, self.tenant).forget_frames(lineage.id)
+        Works(self.tx, self.tenant).delete_all(lineage.id)
         removals = Removals(self.tx, self.tenant, lineage.scope)
         removals.withdraw(removals.of_messages(lineage.id))
         self.tx.run("sessions_orphan", tenant=self.tenant, lineage=lineage.id)

@@ -118,9 +118,15 @@ class Works:
         self.tx.run("works_delete", tenant=self.tenant, id=work)
 
     def forget_frames(self, lineage: int) -> None:
-        """Words of a conversation were deleted: what was streamed of it is not replayed any more."""
+        """Words of a conversation were deleted: what was streamed of it is not replayed any more, nor what was said beside it."""
         for row in self.tx.all("works_of_lineage", tenant=self.tenant, lineage=lineage):
             Frames(self.tx, self.tenant).drop(row["id"])
+            self.tx.run("works_hush", tenant=self.tenant, id=row["id"])
+
+    def delete_all(self, lineage: int) -> None:
+        """A conversation is deleted, and with it what was asked for in it; what is under way there will fail."""
+        for row in self.tx.all("works_of_lineage", tenant=self.tenant, lineage=lineage):
+            self.delete(row["id"])
 
     def _work(self, row: Row) -> Work:
         same = ("id", "kind", "status", "at", "updated_at", "session_id", "lineage", "first", "last", "owner")

@@ -122,7 +122,13 @@ UPDATE works SET body = :body WHERE tenant = :tenant AND id = :id;
 DELETE FROM works WHERE tenant = :tenant AND id = :id;
 
 -- name: works_of_lineage
-SELECT id FROM works WHERE tenant = :tenant AND lineage = :lineage;
+-- One that left nothing in the transcript, since it was stopped or failed, is known by its session.
+SELECT id FROM works WHERE tenant = :tenant AND lineage = :lineage
+UNION SELECT w.id FROM sessions s JOIN works w ON w.tenant = s.tenant AND w.session_id = s.id
+WHERE s.tenant = :tenant AND s.lineage = :lineage AND w.lineage IS NULL;
+
+-- name: works_hush
+UPDATE works SET steers = NULL WHERE tenant = :tenant AND id = :id AND owner IS NULL;
 
 -- name: works_owners
 SELECT DISTINCT owner FROM works WHERE owner IS NOT NULL;
