@@ -21,7 +21,7 @@ def test_unrelated_statements_never_retire_each_other() -> None:
     """Of the pairs the rules were made with, each closes what it should and nothing else, but for one that is missed."""
     figures = measure_pairs("pairs.txt")
     assert precision(figures) == 1, figures.misses
-    assert figures.met >= 90, figures.misses
+    assert figures.met >= 91, figures.misses
 
 
 def test_sentences_that_the_rules_were_not_made_with() -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from tests.unit.distil.corpus import Case, bystanders, heard, load, unmet, verdict
 
-SENTENCES = [*load("wide.txt"), *load("blind.txt")]
-DIALOGUES = [*load("wide_pairs.txt"), *load("blind_pairs.txt")]
+SENTENCES = [*load("wide.txt"), *load("blind.txt"), *load("third.txt")]
+DIALOGUES = [*load("wide_pairs.txt"), *load("blind_pairs.txt"), *load("third_pairs.txt")]
 AMONG = bystanders()
 
 

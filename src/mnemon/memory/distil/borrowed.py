@@ -56,6 +56,7 @@ FICTION = re.compile(
     r"\b(?:where|in\s+which|with\s+me\s+as|starring|set\s+in|about\s+(?:an?|the|two|three|some\w*)|told\s+by|from\s+the\s+(?:point|view|perspective))\b"
     r"|\b(?:let['’]?s|let\s+us|can\s+we|could\s+we|shall\s+we"
     r"|start|begin|time\s+for|in\s+this|in\s+our|for\s+this)\s+(?:\S+\s+){0,3}?role[- ]?play"
+    r"|\b(?:play|do|run|start)\s+(?:an?|the|our)\s+(?:\w+\s+)?(?:game|scene|scenario|adventure)\s+(?:where|in\s+which)\b"
     r"|^role[- ]?play\b|\bpretend\s+(?:that\b|to\s+be\b|you\b|you['’]re|i\b|i['’]m|we\b|we['’]re)"
     r"|\byou(?:['’]re|\s+(?:are|be|play|will\s+be))\s+[^.!?\n]{2,60}?\band\s+(?:i\s+(?:am|play|will\s+be)|i['’](?:m|ll\s+be))\b",
 )

@@ -54,7 +54,7 @@ CORRECTION = _any(
     r"i\s+(?:got\s+(?:that|it|this|them|the\s+\w+)\s+wrong|(?:wrote|gave\s+you)\s+the\s+wrong)\b",
     r"wrong\s+(?:number|date|name|one|day|way\s+round)\b\s*[:,]|should\s+(?:read|have\s+(?:said|been))\b",
     r"^(?:wait|actually)[,:]\s+(?:the|my|our|it|it['’]s)\b(?!\s+other)",
-    r"^(?:no|sorry|wait|oops|actually|err?)\b[,:]?\s[^.!?]*(?:,|\band)\s+not\s+\S|^not\s[^,]{1,30},\s",
+    r"^(?:no|sorry|wait|oops|actually|err?)\b[,:]?\s[^.!?]*(?:,|\band)\s+not\s+\S|^(?:(?:no|sorry|wait|oops)[,:]?\s+)?not\s[^,]{1,30},\s",
 )
 REVERSAL = _any(
     r"after\s+all\b|on\s+second\s+thoughts?\b|thought\s+better\b|rethought\b|decided\s+against\b|pulled\s+out\b|fell\s+through\b|ended\s+up\b|reconsidered\b|shelved\b",

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from mnemon.memory import words
-from mnemon.memory.distil import cues, kinds, lexicon, limits, matching, phrases, times
+from mnemon.memory.distil import cues, lexicon, limits, matching, owners, phrases, positions, slots, times
 from mnemon.memory.distil.matching import Bag
 from mnemon.memory.distil.readings import GENERIC
 from mnemon.memory.statements import Candidate, Origin, Statement, Verdict
@@ -22,35 +22,10 @@ STRENGTH: dict[Origin, int] = {"user": 3, "import": 2, "assistant": 1, "tool": 1
 JUST_NOW = 900  # seconds in which "forget that" can mean what was said last
 MATTER = 0.3  # the share of a statement's words that a reversal must name
 TURNS = ("correction", "reversal", "update")
-POSITIONS = ("decision", "plan", "preference")
-AGAIN = re.compile(r"\bagain[.!]?$", re.IGNORECASE)
-GIVEN_UP = re.compile(
-    r"\b(?:gave|given|giving)\s+up|\b(?:stop|quit|left|cancel|drop|no\s+more|never|vegan|vegetarian|sober|teetotal|done\s+with|through\s+with|retir|swor[en]\s+off|off\b.*\bfor\s+good)",
-    re.IGNORECASE,
-)
-HELD = re.compile(  # a position, though it is told as a fact
-    r"\b(?:never|no\s+(?:more\s+)?\w+|only|stays?|staying|committed|settled|final|definitely|decided|chosen|chose|swore|sworn|agreed|picked|opted|signed|keeping|ourselves|myself|going\s+(?:to|on|with)"
-    r"|will|certain|fixed|arranged|ordered|booked|out\s+of\s+the\s+question|for\s+good|go(?:es)?\s+into|vegan|vegetarian|sober|teetotal|done\s+with|through\s+with|retir\w+)\b"
-    r"|['’]ll\b|\bit\s+is\s*[,.]",
-    re.IGNORECASE,
-)
-OVER = re.compile(  # that something ended, not only that something else was chosen
-    r"\b(?:no\s+longer|any\s?more|cancel\w*|call(?:ed|ing)?\s+(?:it\s+)?off|(?:is|are)\s+off|revert\w*|back\s+(?:to|into|in|on)|merged?|again|withdr\w+|backed\s+out"
-    r"|pulled\s+out|fell\s+through|scrap\w*|drop\w*|ditch\w*|abandon\w*|shelved|gone|instead\s+of|forget|replac\w+)\b",
-    re.IGNORECASE,
-)
-CHOICE = re.compile(
-    r"\bcommitted\s+to\b|\b(?:go|goes|going|gone|went)\s+(?:with|for)\b|\bsettled\s+on\b|\b(?:chose|chosen|picked|opted)\b|\bdecided\s+(?:on|for)\b|\b(?:stay|staying|stick|sticking)\s+(?:on|with)\b"
-    r"|\bsigned\s+(?:up\s+)?with\b|\b(?:all\s+in|built|build|moving|move|switch\w*|back)\s+(?:on|to|into|onto)\b",
-    re.IGNORECASE,
-)
-GOT = re.compile(r"\b(?:bought|got|have|having|there(?:['’]s|\s+is)|adopted|own|took)\s+(?:an?\s+)(?P<name>[A-Z]\w+)")
-NO_THING = re.compile(
-    r"\b(?:never|no|not)\b(?:\s+\w+){0,4}?\s(?:own|owning|buy|buying|get|getting|have|having|want|cars?|pets?|dogs?|cats?)\b", re.IGNORECASE
-)
+NEWLY = re.compile(r"(?:my|our)\s+new\s", re.IGNORECASE)
 MOST_TERMS = 14  # a sentence of more matters than this speaks of too much to say which of them changed
 COMMON = 3  # statements that may share a word before it tells little
-CLOCK = re.compile(r"\d:\d|\d\s*(?:am|pm)\b|o['’]clock", re.IGNORECASE)
+CLOCK = re.compile(r"\d:\d|\bnoon\b|\bmidnight\b|\d\s*(?:am|pm)\b|o['’]clock", re.IGNORECASE)
 UNIT = re.compile(r"[\d.,]+|^(?:about|around|roughly|almost|nearly|over|under)\b", re.IGNORECASE)
 MEASURES = frozenset({"when", "version", "percent", "number", "code"})
 LIGHT = (
@@ -167,6 +142,7 @@ def _closed(candidate: Candidate, known: Sequence[Statement]) -> tuple[list[Stat
         s
         for s in same
         if candidate.single and s.candidate.single and candidate.values and s.candidate.values and not _same_values(candidate, s.candidate)
+        if not _moved_elsewhere(candidate, s.candidate)
         if candidate.cue != "none" or (_comparable(candidate.values[0], s.candidate.values[0]) and not _yet_to_come(candidate, s.candidate))
     ]
     if newer:
@@ -176,6 +152,11 @@ def _closed(candidate: Candidate, known: Sequence[Statement]) -> tuple[list[Stat
         if target is not None:
             return [target], candidate.cue, turned
     return [], "", False
+
+
+def _moved_elsewhere(new: Candidate, old: Candidate) -> bool:
+    """Whether a move tells where from, and that is not what the older statement has: other things move, too."""
+    return new.rule == "changed" and bool(new.about) and not matching.all_in(words.words(new.about), matching.bag(matching.said(old.text)))
 
 
 def _as_limited(one: Candidate, two: Candidate) -> bool:
@@ -251,7 +232,7 @@ class Spoken(NamedTuple):
 
 def _spoken(candidate: Candidate) -> Spoken:
     terms = candidate.terms
-    if AGAIN.search(candidate.text):  # what is done again may be told by the verb alone: "I'm coaching again"
+    if positions.AGAIN.search(candidate.text):  # what is done again may be told by the verb alone: "I'm coaching again"
         terms = (*terms, *words.normal(candidate.attribute.partition(" ")[0]))
     telling = tuple([t for t in terms if _tells(t)])
     return Spoken(candidate, telling, matching.bag(telling), words.words(candidate.about))
@@ -281,8 +262,8 @@ def _link(spoken: Spoken, old: Candidate) -> Link | None:
     there = matching.bag(old.terms)
     telling = {t for t in spoken.telling if matching.has(t, there)} if matching.meet(spoken.telling_bag, there) else set()
     kin = _kin(candidate, old)
-    kind = candidate.cue == "reversal" and _same_matter(candidate, old)
-    if not (telling or kin or named or kind or _corrected(candidate, old)) or not _compatible(candidate, old):
+    kind = candidate.cue == "reversal" and positions.same_matter(candidate, old)
+    if not (telling or kin or named or kind or _corrected(candidate, old)) or not owners.compatible(candidate, old):
         return None
     link = Link(
         telling=telling,
@@ -308,7 +289,7 @@ def _score(candidate: Candidate, old: Candidate, link: Link, known: Sequence[Sta
         + link.same
         + 0.5 * link.kind
     )
-    return score + 0.5 * (candidate.attribute == old.attribute) + 0.3 * (candidate.cue == "reversal" and old.kind in POSITIONS)
+    return score + 0.5 * (candidate.attribute == old.attribute) + 0.3 * (candidate.cue == "reversal" and old.kind in positions.POSITIONS)
 
 
 def _corrected(candidate: Candidate, old: Candidate) -> bool:
@@ -329,6 +310,10 @@ def _updates(candidate: Candidate, old: Candidate, link: Link) -> bool:
     """An update must fill the same place: the same slot, a value of the same kind, or the old value by name."""
     if not candidate.values or old.negated:
         return False
+    if (candidate.subject, candidate.attribute) == (old.subject, old.attribute) and NEWLY.match(candidate.text):
+        return candidate.attribute not in slots.MANY and phrases.shape(candidate.values[0]) == phrases.shape(
+            old.values[0] if old.values else ""
+        )
     if link.same or (link.named and bool(link.telling or link.alike or candidate.attribute == old.attribute)):
         return True
     if old.kind == "event":  # what has happened is not updated
@@ -339,84 +324,45 @@ def _updates(candidate: Candidate, old: Candidate, link: Link) -> bool:
         link.kin and (candidate.attribute.startswith("be ") or candidate.attribute == "where") and candidate.subject == old.subject
     ):  # "I'm down to 81 kilos"
         return True
-    if link.kin and (link.telling - {link.kin} or candidate.attribute == old.attribute):
+    if link.kin and (link.telling - {link.kin, *words.normal(link.kin)} or candidate.attribute == old.attribute):
         return True
     where = (
-        candidate.subject == old.subject not in ("", phrases.USER)
+        bool(old.values)
+        and _comparable(candidate.values[0], old.values[0])
+        and candidate.subject == old.subject not in ("", phrases.USER)
         and candidate.attribute.rpartition(" ")[2] == old.attribute.rpartition(" ")[2]
     )
     return where or (len(link.telling) > 1 and all(any(phrases.shape(v) == "name" for v in c.values) for c in (candidate, old)))
 
 
-@lru_cache(maxsize=matching.KEPT)
-def _turned(text: str) -> bool:
-    return cues.TURNED.search(text.lower()) is not None
-
-
-@lru_cache(maxsize=matching.KEPT)
-def _position(old: Candidate) -> bool:
-    """Whether a statement is something that one can turn away from."""
-    return old.kind in POSITIONS or old.negated or HELD.search(old.text) is not None
-
-
-def _same_matter(candidate: Candidate, old: Candidate) -> bool:
-    """Whether a position was turned round by choosing another thing of its kind: no car, a Volvo; event sourcing, a monolith."""
-    if candidate.about or not _turned(candidate.text) or not _position(old):
-        return False
-    mine, theirs = kinds.kinds(candidate.terms), kinds.kinds(old.terms)
-    if mine & theirs:
-        return True
-    if GOT.search(candidate.text) and NO_THING.search(old.text):
-        return not mine or mine == theirs
-    return not mine and not theirs and bool(_choice(candidate) and _choice(old))
-
-
-def _choice(candidate: Candidate) -> bool:
-    """A choice that says nothing of what it is for: "we're committed to tabs", but not "for the office we chose tabs"."""
-    return (
-        bool(candidate.values)
-        and CHOICE.search(candidate.text) is not None
-        and len(candidate.terms) <= len(words.words(candidate.values[0])) + 1
-    )
-
-
-def _fills(about: tuple[str, ...], old: Candidate) -> bool:
-    """Whether these words are what the user has or does by an older statement."""
-    there = matching.bag((*words.words(" ".join(old.values)), *words.normal(old.attribute.partition(" ")[0])))
-    mine = old.subject == phrases.USER or old.kind in POSITIONS
-    return bool(about) and old.kind != "event" and mine and matching.all_in(about, there)
-
-
 def _reverses(candidate: Candidate, old: Candidate, link: Link) -> bool:
     """A reversal must be about the matter of the older statement, not only touch on it."""
     if candidate.about and cues.ENDED.search(candidate.text.lower()):
-        return not old.negated and _fills(words.words(candidate.about), old)
+        return not old.negated and not positions.GIVEN_UP.search(old.text) and positions.fills(words.words(candidate.about), old)
     if not limits.limits(candidate.text, candidate.values) <= limits.limits(old.text, old.values):
         return False
-    if AGAIN.search(candidate.text) and not (old.negated or GIVEN_UP.search(old.text)):
+    if positions.AGAIN.search(candidate.text) and not (old.negated or positions.GIVEN_UP.search(old.text)):
         return False
     if (
-        old.kind == "event" and not link.named and not (link.kind and CHOICE.search(old.text))
+        old.kind == "event" and not link.named and not (link.kind and positions.CHOICE.search(old.text))
     ):  # it has happened all the same, unless it is just this that is undone
         return len(link.telling) > 1 or (bool(link.telling) and _same_values(candidate, old))
-    matter = len(link.telling) + bool(link.kin)
-    if link.kind or (matter and _turned(candidate.text) and _position(old) and link.telling & {*_nouns(old)}):
+    telling = link.telling - owners.relatives()
+    spoken = matching.bag(tuple(dict.fromkeys(positions.nouns(candidate)))) if candidate.values and candidate.negated else None
+    telling = {t for t in telling if spoken is None or matching.has(t, spoken)}  # not what stands only in the reason
+    matter = len(telling) + bool(link.kin)
+    if link.kind or (matter and positions.turned(candidate.text) and positions.position(old) and telling & {*positions.nouns(old)}):
         return True
     if link.named or (
         link.same and (candidate.negated or not candidate.values or not old.values or _comparable(candidate.values[0], old.values[0]))
     ):
         return True
-    if not (_position(old) or candidate.negated or OVER.search(candidate.text)):  # another choice ends no plain fact
+    if not (positions.position(old) or candidate.negated or positions.OVER.search(candidate.text)):  # another choice ends no plain fact
         return False
-    thing = _thing(old.subject)
-    if thing and matching.all_in(thing, matching.bag(candidate.terms)):
+    thing = owners.thing(old.subject)
+    if matter and thing and matching.all_in(thing, matching.bag(candidate.terms)):
         return True
     return matter > 2 or (matter > 0 and matter / max(1, len(old.terms)) >= MATTER)
-
-
-def _nouns(old: Candidate) -> tuple[str, ...]:
-    """The words of what an older statement is about and of what fills its slot."""
-    return (*words.words(old.subject), *words.words(" ".join(old.values)), *words.words(old.attribute))
 
 
 def _same_slot(one: Candidate, two: Candidate) -> bool:
@@ -437,12 +383,12 @@ def _alike(one: Candidate, two: Candidate) -> bool:
 
 @lru_cache(maxsize=matching.KEPT)
 def _measures(values: tuple[str, ...]) -> frozenset[str]:
-    return MEASURES & {phrases.shape(v) for v in values}
+    return frozenset(["clock" if k == "when" and CLOCK.search(v) else k for v in values if (k := phrases.shape(v)) in MEASURES])
 
 
 def _of_the_thing(one: Candidate, two: Candidate, telling: set[str]) -> bool:
     """Whether one of the shared words is what either of them speaks of, not only something that both mention."""
-    things = (*_thing(one.subject), *_thing(two.subject), *words.normal(one.attribute), *words.normal(two.attribute))
+    things = (*owners.thing(one.subject), *owners.thing(two.subject), *words.normal(one.attribute), *words.normal(two.attribute))
     return not things or not telling or any(matching.has(t, matching.bag(things)) for t in telling)
 
 
@@ -460,41 +406,19 @@ def _heads(values: tuple[str, ...]) -> frozenset[str]:
     return frozenset([phrases.singular(v.split()[-1]) for v in values if " " in v])
 
 
-def _compatible(one: Candidate, two: Candidate) -> bool:
-    """May they speak of the same thing? Not if each says of its own thing what the other does not say."""
-    a, b = _thing(one.subject), _thing(two.subject)
-    ours, theirs = _people(one.subject), _people(two.subject)
-    if ours != theirs and (phrases.USER in (one.subject, two.subject) or (ours and theirs)) and not _named_in(one, two):
-        return False
-    if not a or not b:
-        return True
-    return matching.all_in(a, matching.bag(matching.said(two.text))) or matching.all_in(b, matching.bag(matching.said(one.text)))
-
-
-def _named_in(one: Candidate, two: Candidate) -> bool:
-    """Whether both texts name the people of both subjects: my sister's wedding, my sister marries."""
-    people = {s for w in _people(one.subject) | _people(two.subject) for s in words.normal(w)}
-    return all(people <= {*matching.said(c.text)} for c in (one, two))
-
-
-@lru_cache(maxsize=matching.KEPT)
-def _thing(subject: str) -> frozenset[str]:
-    """The words of what is spoken of, if it is not the user."""
-    return frozenset() if subject in ("", phrases.USER) else frozenset([s for w in subject.split() for s in words.normal(w)])
-
-
 def _taken_back(candidate: Candidate, said_at: float, known: Sequence[Statement]) -> list[Statement]:
     if not candidate.about:
         newest = max(known, key=lambda s: s.said_at, default=None)
         return [newest] if newest is not None and 0 <= said_at - newest.said_at <= JUST_NOW else []
     if candidate.subject == phrases.USER:
-        known = [s for s in known if not _of_others(s.candidate)]
+        known = [s for s in known if not owners.of_others(s.candidate)]
     if candidate.values and (same := [s for s in _of_slot(candidate, known) if _same_values(s.candidate, candidate)]):
         return same
     every = [w for w in words.words(candidate.about) if w not in SOFT]
     whole = [s for s in known if matching.all_in(every, matching.bag(matching.said(s.candidate.text)))] if every else []
     if whole:
-        return whole
+        own = [s for s in whole if candidate.about.lower() in s.candidate.text.lower()]
+        return own if candidate.subject == phrases.USER and own else whole
     about = [t for t in candidate.terms if t not in SOFT]
     shares = [(sum(matching.has(w, matching.bag(matching.said(s.candidate.text))) for w in about) / len(about), s) for s in known if about]
     whole = [s for share, s in shares if share == 1]
@@ -502,16 +426,6 @@ def _taken_back(candidate: Candidate, said_at: float, known: Sequence[Statement]
         return whole
     best = max(shares, key=lambda x: (x[0], x[1].said_at), default=None)
     return [best[1]] if best is not None and best[0] >= 0.6 and sum(share == best[0] for share, _ in shares) == 1 else []
-
-
-@lru_cache(maxsize=matching.KEPT)
-def _people(subject: str) -> frozenset[str]:
-    """The people other than the speaker whom a subject names."""
-    return frozenset([w for w in subject.split() if w in lexicon.PEOPLE])
-
-
-def _of_others(candidate: Candidate) -> bool:
-    return bool(_people(candidate.subject))
 
 
 def _explained(candidate: Candidate, known: Sequence[Statement]) -> list[Statement]:

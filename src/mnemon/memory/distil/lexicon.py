@@ -228,7 +228,7 @@ VALUE_ENDS = frozenset(
     " while where although though whereas if unless due owing thanks instead rather than these now anymore any too also again every each"
     " this last next per though however not via currently today yesterday tomorrow nowadays against without back".split()
 )
-NEW = frozenset("new current old present actual latest own former previous".split())
+NEW = frozenset("new next upcoming current old present actual latest own former previous".split())
 OTHER = frozenset("other another second third additional further".split())
 
 # Nouns of which a thing has one at a time.

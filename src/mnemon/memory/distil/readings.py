@@ -81,6 +81,8 @@ def read(text: str) -> Reading:
     inner = found if end - start == len(text) else [w for w in found if start <= w.start and w.end <= end]
     clause, slot = frames.best(text, inner)
     slot = _named(text, lows) or slot
+    if cue.cue == "correction" and slot is None and clause is None:
+        slot = slots.bare(text, inner)
     verb = clause.verb if clause and clause.subject else ""
     return Reading(
         text=text, low=low, words=inner, lows=lows, cue=cue, cause=cause, clause=clause, slot=slot, terms=terms(found, verb=verb)

@@ -25,7 +25,9 @@ HYPOTHETICAL = re.compile(
     r"\bi\s+(?:dreamt|dreamed|imagined|fantasi[sz]ed)\b|\bi\s+(?:wonder|was\s+wondering|am\s+wondering)\b|\bi['’]m\s+wondering\b|\bwhat\s+(?:would|if)\b|\bif\s+(?:i|we|he|she|it|they)\s+were\b|\bwould(?:n['’]t)?\s+(?:that|it|this)\s+be\b|"
     r"\b(?:i|we)\s+(?:might|may|could|should)\b|\b(?:i|we)['’]re?\s+(?:thinking\s+(?:of|about)|considering|toying)\b|\b(?:maybe|perhaps|possibly)\b|\bnot\s+sure\b",
 )
-CONDITIONAL = re.compile(r"\bif\b[^.]{3,160}\b(?:would|could|might|should)\b|\b(?:would|could|might)\b[^.]{3,160}\bif\b")
+CONDITIONAL = re.compile(
+    r"\bif\b[^.]{3,160}(?:\b(?:would|could|might|should)|\bi['’]d|\bwe['’]d)\b|\b(?:would|could|might)\b[^.]{3,160}\bif\b"
+)
 WISH = re.compile(
     r"\b(?:i|we)(?:['’]d|\s+would)\s+(?:love|like|really\s+like|really\s+love)\s+to\b|\b(?:i|we)\s+(?:wish|hope|dream)\b|\bi\s+want\s+you\s+to\b|\bone\s+day\s+(?:i|we)\b|\b(?:someday|some\s+day)\b"
 )

@@ -48,6 +48,7 @@ NOUN_ATTRIBUTES = {"residence": "home", "hometown": "home", "husband": "spouse",
 ONE = frozenset(phrases.plain(lexicon.ONE)) | {"home", "employer", "spouse", "expiry", "when", "where", "version", "port"}
 MANY = frozenset(phrases.plain(lexicon.MANY))
 ONE_VERBS = frozenset("end cost weigh measure expire last take start begin close open run go belong pay cover leave depart arrive".split())
+BARE = 4  # words of a value that stands alone
 PARTICLES = frozenset("over up off out back down away forward on".split())
 
 
@@ -93,6 +94,12 @@ def typed(owner: str, got: tuple[str, ...]) -> Slot | None:
     if kind == "version" and owner != USER:
         return Slot(rule="typed", subject=owner, attribute="version", values=got, single=True)
     return None
+
+
+def bare(text: str, found: Sequence[Word]) -> Slot | None:
+    """A value and nothing else: "Correction: 5433"."""
+    got = phrases.values(text, found)
+    return Slot(rule="bare", values=got[:1]) if got and len(found) <= BARE and shape(got[0]) not in ("words", "name") else None
 
 
 def inverted(text: str, who: Sequence[Word], rest: Sequence[Word]) -> Slot:

@@ -126,7 +126,7 @@ def keeping(reading: Reading) -> bool:
         return True
     if reading.cause is not None and (len(content) > 2 or reading.cause.late):
         return True
-    if reading.cue.cue == "correction" and reading.cue.about:  # "it's Ada, not Ida"
+    if reading.cue.cue == "correction" and (reading.cue.about or (slot is not None and slot.rule == "bare")):  # "it's Ada, not Ida"
         return True
     if clause is None:
         telling = len(content) > 1 and (":" in text or text.startswith("no ") or _digits(text))
