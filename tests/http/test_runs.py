@@ -164,9 +164,41 @@ async def test_a_tool_loop_over_runs(world: World) -> None:
     assert (seen["status"], seen["finish_reason"], seen["output"]) == ("completed", "tool_calls", "")
     assert [c["id"] for c in seen["tool_calls"]] == ["call_1"]
     assert (await events(world, run_id))[-1][1]["tool_calls"] == seen["tool_calls"]
+    wrong = [{"type": "function_call_output", "call_id": "call_2", "output": "42"}]
+    error(await world.post("/v1/runs", {"input": wrong, "session_id": "s"}), 400, "unknown_tool_call", "input[0].call_id")
     again = await run(world, [{"role": "tool", "tool_call_id": "call_1", "content": "42"}], session_id="s", tools=tools)
     assert again["output"] == "Reply 2."
     assert world.model.prompt[-1]["content"] == "42"
+
+
+async def test_a_history_with_a_tool_loop(world: World) -> None:
+    """It is understood as chat completions takes it and as the Responses API has it."""
+    function = {"name": "look", "arguments": "{}"}
+    chat = [
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "type": "function", "function": function}]},
+        {"role": "tool", "tool_call_id": "c", "content": "A heron."},
+    ]
+    sent = [
+        {"role": "user", "content": "Look."},
+        {"type": "function_call", "call_id": "c", **function},
+        {"type": "function_call_output", "call_id": "c", "output": "A heron."},
+    ]
+    for history in (chat, sent):
+        await run(world, "What is it?", conversation_history=history)
+        assert world.model.prompt[-4:] == [*chat, {"role": "user", "content": "What is it?"}]
+
+
+async def test_a_run_follows_a_response(world: World) -> None:
+    """It goes on where the response ended: at the tip, or on a branch if others followed."""
+    first = (await world.post("/v1/responses", {"input": "My codeword is heron."})).json()
+    then = await run(world, "What is it?", previous_response_id=first["id"])
+    assert "heron" in world.model.seen
+    assert then["session_id"] == first["hermes"]["session_id"]
+    branch = await run(world, "And elsewhere?", previous_response_id=first["id"])
+    assert "heron" in world.model.seen
+    assert "What is it?" not in world.model.seen
+    assert branch["session_id"] != then["session_id"]
 
 
 async def test_j33_several_follow_and_any_number_resumes(world: World) -> None:

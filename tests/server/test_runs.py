@@ -7,6 +7,7 @@ import contextlib
 import http.client
 import json
 import random
+import re
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -188,7 +189,7 @@ class Client:
         self.server = server
         self.number = number
         self.session = f"many-{number}"
-        self.kind = ("chat", "run", "session")[number % 3]
+        self.kind = ("chat", "run", "session", "response")[number % 4]
         self.text = f"[[words 20]] [[unique]] No {number}. [[slow {0.1 + 0.05 * number}]]"
         self.key = f"k{number}"
         self.run_id = start(server, self.text, self.session, Idempotency_Key=self.key) if self.kind == "run" else ""
@@ -201,7 +202,10 @@ class Client:
             return Events(self.server, self.run_id)
         if self.kind == "chat":
             return Stream(self.server, self.text, self.session, Idempotency_Key=self.key)
-        return Session(self.server, self.session, self.text, self.key)
+        if self.kind == "response":
+            body = {"input": self.text, "stream": True, "conversation": self.session}
+            return Posted(self.server, "/v1/responses", body, self.key)
+        return Posted(self.server, f"/api/sessions/{self.session}/chat/stream", {"message": self.text}, self.key)
 
     def watch(self) -> bytes:
         """Everything that comes until the stream ends or breaks."""
@@ -213,7 +217,8 @@ class Client:
 
     def ended(self, seen: bytes) -> bool:
         """Whether the client was told that its turn is stored."""
-        return {"run": b"run.completed", "chat": b'"finish_reason":"stop"', "session": b"event: done"}[self.kind] in seen
+        ends = {"run": b"run.completed", "chat": b'"finish_reason":"stop"', "session": b"event: done", "response": b"response.completed"}
+        return ends[self.kind] in seen
 
     def check(self, seen: bytes) -> None:
         """What was promised is there, whole or not at all, and the end can be read."""
@@ -226,6 +231,9 @@ class Client:
             assert how == ("completed" if stored else "interrupted")
             assert shown(Events(self.server, self.run_id).rest())[-1]["event"] == f"run.{how}"
             return
+        if named := re.search(rb"resp_[0-9a-f]+", seen):
+            response = self.server.call("GET", f"/v1/responses/{named[0].decode()}").body
+            assert response["status"] == ("completed" if stored else "failed")
         again = self.watch()
         assert self.ended(again), again
         after = messages(self.server, self.session)
@@ -235,20 +243,20 @@ class Client:
             assert seen == again
 
 
-class Session(Stream):
-    """A streamed chat in a session."""
+class Posted(Stream):
+    """The stream that a POST is answered with."""
 
-    def __init__(self, server: Server, session: str, text: str, key: str) -> None:
+    def __init__(self, server: Server, path: str, body: Json, key: str, after: int = 0) -> None:
         self.connection = server.connect()
-        sent = {"Authorization": f"Bearer {server.key}", "Idempotency-Key": key}
-        self.connection.request("POST", f"/api/sessions/{session}/chat/stream", json.dumps({"message": text}), sent)
+        sent = {"Authorization": f"Bearer {server.key}", "Idempotency-Key": key, **({"Last-Event-ID": str(after)} if after else {})}
+        self.connection.request("POST", path, json.dumps(body), sent)
         self.response = self.connection.getresponse()
         assert self.response.status == 200, self.response.read()
 
 
 def test_a_kill_in_the_middle_of_50_streams_loses_nothing(stored: Server) -> None:
     """Each turn is stored whole or not at all, what was promised is there, no run is left running, and every client learns its end."""
-    clients = [Client(stored, number) for number in range(51)]
+    clients = [Client(stored, number) for number in range(52)]
     with ThreadPoolExecutor(len(clients)) as pool:
         watching = [pool.submit(client.watch) for client in clients]
         time.sleep(1.2)
@@ -293,7 +301,22 @@ def whole_chat(one: Server, other: Server, number: int, dice: random.Random) -> 
     return content(frames)
 
 
-@pytest.mark.parametrize("whole", [whole_run, whole_chat])
+def whole_session(one: Server, other: Server, number: int, dice: random.Random) -> str:
+    """The text of a session's chat whose stream was cut twice."""
+    text, session, key = f"[[words 12]] [[slow {dice.choice((0, 0.2, 0.5))}]]", f"cut-session-{number}", f"cut-{number}"
+    one.call("POST", "/api/sessions", {"id": session})
+    frames: list[bytes] = []
+    for server, size in ((one, dice.randrange(1, 3500)), (other, dice.randrange(1, 3500)), (other, 1_000_000)):
+        after = numbers(frames)[-1] if frames else 0
+        frames += cut(Posted(server, f"/api/sessions/{session}/chat/stream", {"message": text}, key, after), size)
+    assert numbers(frames) == list(range(1, len(frames) + 1))
+    return said([frame for frame in frames if b"assistant.delta" in frame])
+
+
+WHOLE = [whole_run, whole_chat, whole_session]
+
+
+@pytest.mark.parametrize("whole", WHOLE)
 def test_a_stream_cut_at_any_byte_and_resumed_gives_the_same_text(server: Server, whole: Callable[..., str]) -> None:
     """A hundred times of a hundred."""
     with ThreadPoolExecutor(10) as pool:
@@ -302,7 +325,7 @@ def test_a_stream_cut_at_any_byte_and_resumed_gives_the_same_text(server: Server
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize("whole", [whole_run, whole_chat])
+@pytest.mark.parametrize("whole", WHOLE)
 def test_a_stream_cut_at_any_byte_and_resumed_on_another_server_gives_the_same_text(pair: Pair, whole: Callable[..., str]) -> None:
     """A hundred times of a hundred, from another process."""
     with ThreadPoolExecutor(10) as pool:

@@ -77,6 +77,8 @@ class Runs:
         if previous is not None:
             request = chains.continued(tx, request, previous)
         lineage, _ = resolve.locate(sessions, request)
+        if request.after is None and any(message.role == "tool" for message in request.messages):
+            resolve.look(tx, request, tails=self.turns.parts.tails)  # a result that answers nothing is refused before it is a run
         session_id = lineage.tip if lineage else request.identity.session_id
         Works(tx, request.tenant).begin(
             wire.run_id, "run", status="queued", body=wire.shown(), session_id=session_id, owner=self.driver.owner, at=self.clock()

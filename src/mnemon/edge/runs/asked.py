@@ -12,6 +12,7 @@ from mnemon.core.records import Identity, Json, Message, TurnRequest
 from mnemon.edge import identity as identities
 from mnemon.edge import schemas
 from mnemon.edge.chat import if_busy
+from mnemon.edge.responses import items
 from mnemon.edge.schemas import Check
 from mnemon.edge.services import Services
 from mnemon.edge.sessions import text_field
@@ -24,7 +25,6 @@ PASSED_ON: dict[str, Check] = {
         "logit_bias", "reasoning_effort", "response_format", "tools", "tool_choice", "parallel_tool_calls", "metadata", "user",
     )
 }  # fmt: skip
-TEXTS = ("text", "input_text", "output_text")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,20 +44,22 @@ def read(app: Services, request: Request, body: Json) -> Asked:
     if body.get("input") is None:
         raise schemas.wrong("input", "is missing: a text or a list of messages")
     history = body.get("conversation_history")
-    earlier = messages("conversation_history", history) if history is not None else ()
+    earlier = messages("conversation_history", history) if history is not None else []
     instructions = text_field(body, "instructions")
-    spoken = [Message({"role": "system", "content": instructions})] if instructions else []
-    spoken += [m for m in earlier if not m.spoken]
+    spoken: items.Placed = [(Message({"role": "system", "content": instructions}), "instructions")] if instructions else []
+    spoken += [(message, place) for message, place in earlier if not message.spoken]
     spoken += said(body["input"])
     turn = TurnRequest(
         tenant=request.state.tenant,
         identity=identity_of(app, request, body, previous=body.get("previous_response_id")),
-        messages=tuple(spoken),
+        messages=tuple(message for message, _ in spoken),
+        places=tuple(place for _, place in spoken),
         model=params.pop("model", app.names.shown),
         stream=True,
         params=params,
         reject_if_busy=if_busy(request),
-        history=tuple(m for m in earlier if m.spoken) if history is not None else None,
+        history=tuple(message for message, _ in earlier if message.spoken) if history is not None else None,
+        appends=history is not None,
     )
     app.names.check(turn.model)
     return Asked(turn=turn, previous=body.get("previous_response_id"))
@@ -76,48 +78,30 @@ def identity_of(app: Services, request: Request, body: Json, *, previous: Any) -
     return replace(identity, session_id=ids.session()) if identity.stateless and previous is None else identity
 
 
-def said(value: Any) -> tuple[Message, ...]:
+def said(value: Any) -> items.Placed:
     """The input: a text is what the user says; a list must end with the user or a tool."""
-    if not isinstance(value, list):
-        schemas.check_content("input", value, images=True)
-        return (Message({"role": "user", "content": value}),)
-    found = messages("input", value)
-    if not found or found[-1].role not in ("user", "tool"):
+    found = items.read(value) if isinstance(value, str) else messages("input", value)
+    if not found or found[-1][0].role not in ("user", "tool"):
         raise schemas.wrong("input", "must end with a user message or a tool result")
     return found
 
 
-def messages(place: str, value: Any) -> tuple[Message, ...]:
-    """Messages as chat completions takes them, or as items of the Responses API."""
+def messages(place: str, value: Any) -> items.Placed:
+    """Messages as chat completions takes them, items of the Responses API, or both; each with its place in the request."""
     if not isinstance(value, list):
         raise schemas.wrong(place, "must be a list of messages")
-    return tuple(schemas.message(f"{place}[{index}]", plain(f"{place}[{index}]", item)) for index, item in enumerate(value))
-
-
-def plain(place: str, item: Any) -> Any:
-    """A message in the shape of chat completions."""
-    if not isinstance(item, dict) or "type" not in item:
-        return with_parts(item)
-    if item["type"] != "message":
-        raise schemas.wrong(place, f"of type {item['type']!r} is not supported here; send messages", code="unsupported_content_type")
-    return with_parts({name: value for name, value in item.items() if name not in ("type", "id", "status")})
-
-
-def with_parts(item: Any) -> Any:
-    if not isinstance(item, dict) or not isinstance(item.get("content"), list):
-        return item
-    return {**item, "content": [part(p) for p in item["content"]]}
-
-
-def part(value: Any) -> Any:
-    """A part of a message's content; what is not known is left to the check."""
-    kind = value.get("type") if isinstance(value, dict) else None
-    if kind in TEXTS:
-        return {"type": "text", "text": value.get("text")}
-    if kind == "input_image" and "file_id" not in value:
-        detail = {"detail": value["detail"]} if "detail" in value else {}
-        return {"type": "image_url", "image_url": {"url": value.get("image_url"), **detail}}
-    return value
+    reader = items.Reader({})
+    for index, item in enumerate(value):
+        where = f"{place}[{index}]"
+        if isinstance(item, dict) and "type" not in item and (item.get("role") == "tool" or "tool_calls" in item):
+            reader.close()
+            reader.found.append((schemas.message(where, item), f"{where}.tool_call_id"))
+        elif isinstance(item, dict) and items.kind_of(item) == "item_reference":
+            raise schemas.wrong(where, "names an item that is stored; a run takes the items themselves", code="unsupported_item")
+        else:
+            reader.take(where, item)
+    reader.close()
+    return reader.found
 
 
 def steer(body: Json) -> str:
