@@ -275,6 +275,17 @@ def bytewise() -> Counter:
     return Counter(Vocabulary("cl100k_base", tokens.CL100K_PATTERN), exact=True)
 
 
+def test_an_allowance_is_in_the_model_s_own_tokens() -> None:
+    """An estimate that counts 30 % too many allows 30 % more; a count that is exact allows what was said."""
+    estimate, exact = Counter.for_model("qwen"), Counter.for_model("gpt-4o")
+    for counter in (estimate, exact):
+        counter.ready()
+    text = "The tram to the harbour leaves at nine, and the ferry waits for it. " * 20
+    wanted = exact.count(text)
+    assert exact.allowance(wanted) == wanted
+    assert abs(estimate.count(text) - estimate.allowance(wanted)) < wanted // 20
+
+
 def test_a_text_message_costs_its_text_and_four() -> None:
     """Role and frame of a message cost four tokens; empty content nothing more."""
     assert message_tokens(bytewise(), {"role": "user", "content": "hello"}) == 9

@@ -47,6 +47,8 @@ CL100K_MODEL = re.compile(rf"(?:ft:)?(?:gpt-4|gpt-3\.5|gpt-35){END}")
 # Many tokenizers (Qwen, Mistral, Gemma) spend a token on each digit where OpenAI's spend one on three.
 DIGITS = re.compile(r"\d{2,3}")
 
+MARGIN = 13  # tenths: what an estimate counts for ten tokens
+
 REMEMBERED = 20_000  # characters of a text whose count is kept for a while
 
 MESSAGE = 4  # what the frame of a chat message costs
@@ -174,13 +176,20 @@ class Counter:
             return size(text)
         return self._remembered(text) if len(text) <= REMEMBERED else self._count(text)
 
+    def allowance(self, wanted: int) -> int:
+        """So many of the model's own tokens, as this counter counts: an estimate errs upwards, and what it allows must do so, too.
+
+        For what may fill a part of the prompt. The whole of it is bounded by the estimate as it is.
+        """
+        return wanted if self.exact else wanted * MARGIN // 10
+
     def _count(self, text: str) -> int:
         count = self.vocabulary.count(text)
         if self.exact:
             return count
         groups = DIGITS.findall(text)
         digits = len("".join(groups)) - len(groups)
-        return min(size(text), max(((count + digits) * 13 + 9) // 10, (len(text) + 3) // 4))
+        return min(size(text), max(((count + digits) * MARGIN + 9) // 10, (len(text) + 3) // 4))
 
 
 def message_tokens(counter: Counter, body: Json) -> int:

@@ -52,13 +52,16 @@ DONE = {
     for stem in words.words(names)
 }
 SELF = re.compile(r"\b(?:who\s+am\s+i|about\s+me|know\s+me|describe\s+me|introduce\s+me|what\s+am\s+i)\b", re.IGNORECASE)
+SPEAKER = re.compile(r"\b(?:i|me|my|mine|we|us|our|ours)\b", re.IGNORECASE)
 OF_SELF = tuple(
     slot_of("user", attribute) for attribute in ("name", "is", "home", "employer", "work as", "age", "spouse", "write", "build")
 )
 
 
 def told_as(text: str) -> tuple[str, ...]:
-    """The slots in which the user may have told what a question calls by its kind."""
+    """The slots in which the user may have told what a question calls by its kind: one about somebody else asks for none of them."""
+    if not SPEAKER.search(text):
+        return ()
     found = [slot for word in words.words(text) for slot in DONE.get(word, ())]
     return tuple(dict.fromkeys((*(OF_SELF if SELF.search(text) else ()), *found)))
 

@@ -13,6 +13,8 @@ from mnemon.store.base import Driver
 from mnemon.turn.naming import Names
 from mnemon.turn.tails import Tails
 
+BESIDE_TRANSCRIPT = 0.75  # of what compression leaves free; the rest is for notes, system text and the newest message
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -21,6 +23,15 @@ class Limits:
     budget: int
     recall_tokens: int
     compress_at: float
+
+    def recall(self, counter: Counter) -> int:
+        """What recalled passages may fill, as this counter counts.
+
+        An estimate's margin comes on top as far as a transcript that is nearly due for compression leaves room for it: recall is not to
+        push that out of the prompt.
+        """
+        left = int(self.budget * (1 - self.compress_at) * BESIDE_TRANSCRIPT)
+        return max(self.recall_tokens, min(counter.allowance(self.recall_tokens), left))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

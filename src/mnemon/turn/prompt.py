@@ -18,7 +18,8 @@ COUNTED_IN_A_THREAD = 50_000  # characters that take too long to count beside ot
 
 async def prompt_for(parts: Parts, begun: Begun) -> Prompt:
     """What is sent for this turn. Raises `Invalid` if the client's own words do not fit the budget."""
-    counter, budget, allowance = parts.counter, parts.limits.budget, parts.limits.recall_tokens
+    counter, budget = parts.counter, parts.limits.budget
+    allowance = parts.limits.recall(counter)
     replaced = begun.request.history is not None
     material = assemble.Material(
         system_prompt=begun.lineage.system_prompt if begun.lineage else None,
