@@ -38,7 +38,7 @@ def retold(tx: Tx, work: Work, logged: Numbered, *, tenant: str, clock: Clock) -
         return logged
     seen = with_messages(tx, tenant, work)
     frames = ResponseWire(work.id, {}, system=[], clock=clock).retell(
-        work.body, status=work.status, output=shown(seen)["output"], logged=len(logged)
+        work.body, status=work.status, output=shown(seen)["output"], told=logged[-1][0] if logged else 0
     )
     number = logged[-1][0] + 1 if logged else 1
     count = max(number + len(frames) - 1, work.body.get("events") or 0)

@@ -132,12 +132,12 @@ class ResponseWire:
             found += [["call", calls.index(item)]] if item.group == "call" else [[p.kind, len(p.text)] for p in item.pieces]
         return found
 
-    def retell(self, body: Json, *, status: Status, output: list[Json], logged: int = 0) -> list[bytes]:
-        """The events of a response that has ended, made anew from what is stored; of one whose first events are there, the last."""
+    def retell(self, body: Json, *, status: Status, output: list[Json], told: int = 0) -> list[bytes]:
+        """The events of a response that has ended, made anew from what is stored; of one of which so many were told, the last."""
         self.body = body
         frames: list[bytes] = []
-        if logged:
-            self.sequence = logged
+        if told:
+            self.sequence = told
         else:
             frames = self.begin(Effective())
             self._say_again(output, frames)
