@@ -155,7 +155,8 @@ class ResponseWire:
                 self._call({"index": len(self.calls), "id": shown["call_id"], "function": function}, frames)
             for given in shown.get("content") or ():
                 kind = next(kind for kind, called in PART.items() if called == given["type"])
-                self._grow(kind, [given.get("text") or given.get("refusal") or ""], frames)
+                text = given.get("text") or given.get("refusal")
+                self._grow(kind, [text] if text else [], frames)
         self._close(frames)
         for item in self.calls.values():
             self._done(item, frames)
@@ -190,7 +191,7 @@ class ResponseWire:
         """Add to the part of this kind that is open, or open one."""
         group = objects.group_of(kind)
         item = self.current
-        if item is None or item.group != group or (item.pieces[-1].kind, kind) == ("refusal", "words"):
+        if item is None or item.group != group:
             self._close(frames)
             item = self.current = self._opened(group)
             self._tell(item, frames)
