@@ -49,3 +49,8 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path}/mnemon.db"
     # Asked for by name, so that a run on SQLite alone starts no server.
     return str(request.getfixturevalue("postgres_url"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """What a run may be asked to do besides."""
+    parser.addoption("--soak", action="store_true", help="run the soak of the jobs whole: 30 days of 200 jobs, 500 kills")

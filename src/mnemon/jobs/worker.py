@@ -35,13 +35,14 @@ STOP_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What there is to do."""
+    """What there is to do. What is `lost` runs here and is not ours any more: its job was deleted, or somebody took it over."""
 
     due: bool
     deserted: bool
     waiting: bool
     deliveries: list[tuple[str, str, float]]
     next_at: float | None
+    lost: list[Claim]
 
 
 class Worker:
@@ -109,7 +110,8 @@ class Worker:
         found = await self.driver.read(partial(self._look, now=now))
         if found.deserted:
             taken = await self.driver.write(partial(planning.recover, owner=self.driver.owner, live=self.live.keys(), now=now))
-            log.warning("%d runs of jobs were left by a process that ended", taken)
+            if taken:
+                log.warning("%d runs of jobs were left by a process that ended", taken)
         if found.due:
             await self.driver.write(partial(planning.plan, now=now))
         room = AT_ONCE - len(self.live)
@@ -122,27 +124,22 @@ class Worker:
                 self._do(self._deliver(tenant, name, due))
         self.next_at = found.next_at
         self.stirred = found.due  # there may be more, and the next instant is another one now
-        if self.driver.shared and self.live:
-            await self._heed()
+        for claim in found.lost:
+            self.turns.cancel(claim.tenant, claim.id)
 
     def _look(self, tx: Tx, *, now: float) -> Look:
+        live = dict(self.live)  # before it is asked what is ours: what begins meanwhile is not taken for lost
         owners = store.owners(tx)
         mine = self.driver.owner
-        forgotten = mine in owners and any(claim.id not in self.live for claim in store.owned(tx, owner=mine))
+        ours = {claim.id for claim in store.owned(tx, owner=mine)} if mine in owners else set()
         return Look(
             due=bool(store.due(tx, now=now, limit=1)),
-            deserted=forgotten or any(owner != mine and not tx.alive(owner) for owner in owners),
+            deserted=bool(ours - self.live.keys()) or any(owner != mine and not tx.alive(owner) for owner in owners),
             waiting=bool(store.waiting(tx, limit=1)),
             deliveries=store.deliveries(tx, now=now, limit=DELIVERIES_AT_ONCE),
             next_at=store.next_at(tx),
+            lost=[claim for name, claim in live.items() if name not in ours],
         )
-
-    async def _heed(self) -> None:
-        """Stop what is not ours any more: its job was deleted, or somebody took it over."""
-        mine = {claim.id for claim in await self.driver.read(partial(store.owned, owner=self.driver.owner))}
-        for name, claim in list(self.live.items()):
-            if name not in mine:
-                self.turns.cancel(claim.tenant, name)
 
     def _start(self, claim: Claim, wish: Wish) -> None:
         self.live[claim.id] = claim

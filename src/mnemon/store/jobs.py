@@ -160,6 +160,7 @@ class Jobs:
         """Forget it with its occurrences; what its runs said stays in the transcripts. Raises `NotFound`."""
         if not self.tx.run("jobs_delete", tenant=self.tenant, id=job):
             raise missing(job)
+        self.tx.touch(TOPIC)
 
 
 class Occurrences:

@@ -969,13 +969,23 @@ UPDATE jobs SET last_delivery_error = :error WHERE tenant = :tenant AND id = :id
 INSERT INTO occurrences (tenant, id, job, planned, at, status, finished_at, error)
 VALUES (:tenant, :id, :job, :planned, :at, :status, :finished_at, :error) ON CONFLICT (tenant, job, planned) DO NOTHING;
 
--- name: occurrences_open
+-- name: occurrences_open @sqlite
 -- What of a job waits or is under way.
+SELECT count(*) AS open, count(CASE WHEN status = 'queued' THEN 1 END) AS waiting FROM occurrences INDEXED BY occurrences_open
+WHERE tenant = :tenant AND job = :job AND finished_at IS NULL;
+
+-- name: occurrences_open @postgres
 SELECT count(*) AS open, count(CASE WHEN status = 'queued' THEN 1 END) AS waiting FROM occurrences
 WHERE tenant = :tenant AND job = :job AND finished_at IS NULL;
 
--- name: occurrences_waiting
+-- name: occurrences_waiting @sqlite
 -- What may begin: of each job one at a time.
+SELECT o.tenant, o.id, o.job, o.planned, o.token, o.deaths FROM occurrences o
+WHERE o.status = 'queued' AND NOT EXISTS (
+  SELECT 1 FROM occurrences x INDEXED BY occurrences_open WHERE x.tenant = o.tenant AND x.job = o.job AND x.finished_at IS NULL AND x.owner IS NOT NULL)
+ORDER BY o.at, o.id LIMIT :limit;
+
+-- name: occurrences_waiting @postgres
 SELECT o.tenant, o.id, o.job, o.planned, o.token, o.deaths FROM occurrences o
 WHERE o.status = 'queued' AND NOT EXISTS (
   SELECT 1 FROM occurrences x WHERE x.tenant = o.tenant AND x.job = o.job AND x.finished_at IS NULL AND x.owner IS NOT NULL)
@@ -1000,8 +1010,12 @@ WHERE tenant = :tenant AND id = :id AND owner = :owner AND token = :token;
 UPDATE occurrences SET status = 'queued', owner = NULL, deaths = deaths + :deaths
 WHERE tenant = :tenant AND id = :id AND owner = :owner AND token = :token;
 
--- name: occurrences_withdraw
+-- name: occurrences_withdraw @sqlite
 -- What of a job's plan has not begun will not.
+UPDATE occurrences INDEXED BY occurrences_open SET status = 'skipped', finished_at = :at, error = :error
+WHERE tenant = :tenant AND job = :job AND finished_at IS NULL AND status = 'queued' AND planned IS NOT NULL;
+
+-- name: occurrences_withdraw @postgres
 UPDATE occurrences SET status = 'skipped', finished_at = :at, error = :error
 WHERE tenant = :tenant AND job = :job AND finished_at IS NULL AND status = 'queued' AND planned IS NOT NULL;
 
