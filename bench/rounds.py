@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench import client, contestants, load, messages, processes, scopes
+from bench import client, contestants, jobs, load, messages, processes, scopes
 from bench.processes import BenchError, Server
 
 CLIENTS = (1, 16, 64)
@@ -67,6 +67,8 @@ class Runner:
             self._long(long, told)
         if "recall" in self._plan.parts and "mnemon" in self._plan.names and not self._plan.twin:
             self._recall(told)
+        if "jobs" in self._plan.parts and "mnemon" in self._plan.names and not self._plan.twin:
+            self._jobs(told)
         return told
 
     def _side_by_side(self, number: int, told: Round) -> None:
@@ -188,6 +190,15 @@ class Runner:
             told.put(f"recall.p95@{size}", "mnemon", times["p95"] * 1000)
             told.put(f"recall.opening@{size}", "mnemon", times["opening"] * 1000)
             told.put(f"recall.growth@{size}", "mnemon", times["median"] / smallest["median"])
+
+    def _jobs(self, told: Round) -> None:
+        """A server at rest with jobs that are not due."""
+        with self._scratch() as folder:
+            seen = jobs.measured(folder, self._model)
+        for count, (look, share) in seen.items():
+            told.put(f"jobs.look@{count}", "mnemon", look * 1e6)
+            told.put(f"jobs.idle@{count}", "mnemon", share * 100)
+        told.put("jobs.growth", "mnemon", seen[max(seen)][0] / seen[min(seen)][0])
 
     def _script(self, chunks: int, pace: float) -> None:
         load.run(client.ask(self._model.port, messages.get(f"/bench/script/{chunks}/{pace * 1000:g}")))

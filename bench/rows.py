@@ -11,6 +11,7 @@ import statistics
 from dataclasses import dataclass
 from typing import Literal
 
+from bench.jobs import REGISTERED
 from bench.rounds import CLIENTS, STREAMS, Round
 from bench.scopes import SIZES
 
@@ -31,6 +32,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "postgres": ("json",),
     "memory-cpu": ("json",),
     "recall": ("recall",),
+    "jobs": ("jobs",),
 }
 """Row names as `--only` takes them, each with the parts of a round it needs."""
 
@@ -82,7 +84,7 @@ class Row:
 
 def all_rows(long: int) -> list[Row]:
     """Every row, in the order of the issue's table."""
-    return [*_turn_rows(), *_stream_rows(), *_memory_rows(), *_long_rows(long), *_postgres_rows(), *_recall_rows()]
+    return [*_turn_rows(), *_stream_rows(), *_memory_rows(), *_long_rows(long), *_postgres_rows(), *_recall_rows(), *_jobs_rows()]
 
 
 def _clients(count: int) -> str:
@@ -187,3 +189,14 @@ def _recall_rows() -> list[Row]:
             over = f"{title} over {SIZES[0]:,}"
             rows.append(Row(name="recall", title=over, measure=f"recall.growth@{size}", how="alone", bound=GROWTH[size]))
     return rows
+
+
+def _jobs_rows() -> list[Row]:
+    """What registered jobs cost while none is due."""
+    rows = []
+    for count in REGISTERED:
+        rows.append(Row(name="jobs", title=f"learning that none of {count:,} jobs is due, µs", measure=f"jobs.look@{count}", how="alone"))
+        title = f"an idle server with {count:,} jobs, % of a core"
+        rows.append(Row(name="jobs", title=title, measure=f"jobs.idle@{count}", how="alone", bound=1.0))
+    title = f"the same look with {REGISTERED[1]:,} over {REGISTERED[0]:,}"
+    return [*rows, Row(name="jobs", title=title, measure="jobs.growth", how="alone", bound=2.0)]
