@@ -123,7 +123,8 @@ async def test_a_busy_session_is_refused_if_asked(world: World) -> None:
     world.model.gate.clear()
     async with background(ask(world, "Hello.", {ID: "s"})):
         await world.model.asked.wait()
-        error(await ask(world, "Hi.", {ID: "s", "X-Mnemon-If-Busy": "reject"}), 409, "session_busy")
+        for fields in ({}, {"stream": True}, {"background": True}):
+            error(await ask(world, "Hi.", {ID: "s", "X-Mnemon-If-Busy": "reject"}, **fields), 409, "session_busy")
         world.model.gate.set()
 
 

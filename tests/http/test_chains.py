@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mnemon.core import errors
-from tests.http.responding import CALLED, TOOL, ask, made, streamed, words
+from tests.http.responding import CALLED, TOOL, ask, ended, made, streamed, words
 from tests.http.world import CHANNEL, ID, RECEIPT, World, error, running, text
 
 # -- state --------------------------------------------------------------------------------------------------------------------
@@ -151,6 +151,8 @@ async def test_new_through_responses(world: World) -> None:
     assert [m["content"] for m in world.model.prompt if m["role"] == "user"][-1:] == ["Hi."]
     branch = await made(world, "Hi again.", previous_response_id=response["id"])
     assert branch["hermes"]["session_id"] not in ("s", fresh)
+    aside = await ended(world, (await made(world, "/new", {CHANNEL: "chan"}, background=True))["id"])
+    assert (aside["status"], words(aside)[:7]) == ("completed", "Started")
     found = await streamed(world, "/reset", {ID: "s", CHANNEL: "chan"})
     assert (found[0].event, found[-1].event) == ("response.created", "response.completed")
     assert [f.json["sequence_number"] for f in found] == list(range(len(found)))

@@ -168,6 +168,9 @@ async def test_a_conversation_is_made_once(world: World) -> None:
         assert (first.headers.get(REPLAYED), second.headers.get(REPLAYED)) == (None, "true")
         assert first.headers[ID] == second.headers[ID] == first.json()["id"]
     name = first.json()["id"]
+    changed, same = [await world.post(f"/v1/conversations/{name}", {"metadata": {"x": "y"}}, AGAIN) for _ in range(2)]
+    assert changed.json() == same.json()
+    assert same.headers[REPLAYED] == "true"
     one, two = [await world.post(f"/v1/conversations/{name}/items", {"items": TALK}, AGAIN) for _ in range(2)]
     assert one.content == two.content
     assert len((await items(world, name))["data"]) == 4

@@ -298,6 +298,7 @@ async def test_only_allowed_tools_are_offered(light: World) -> None:
     [
         ({"tools": [{"type": "web_search"}]}, "unsupported_tool", "tools[0].type"),
         ({"tools": [{"type": "function"}]}, "invalid_request", "tools[0].name"),
+        ({"tool_choice": "required"}, "invalid_request", "tool_choice"),
         ({"tool_choice": {"type": "mcp"}}, "unsupported_tool", "tool_choice.type"),
         ({"tool_choice": {"type": "function", "name": "none"}}, "invalid_request", "tool_choice.name"),
         ({"prompt": {"id": "p"}}, "unsupported_parameter", "prompt"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -107,6 +108,16 @@ def begin(request: Request, turn: TurnRequest, wire: Wire, keeper: Keeper | None
     if not joined:
         request.state.visit.turn = running
     return running, joined
+
+
+async def admitted(running: Running, refused: Callable[[], Awaitable[None]]) -> None:
+    """Wait until it is known whether the session was free. Raises `Conflict` if it was not; then `refused` takes back what was written."""
+    try:
+        await running.ready(render.PATIENCE)
+    except errors.MnemonError as error:
+        if error.code == "session_busy":
+            await refused()
+            raise
 
 
 async def completions(request: Request) -> Response:

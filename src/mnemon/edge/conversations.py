@@ -148,13 +148,14 @@ async def update(request: Request) -> Response:
         raise schemas.wrong("metadata", "is missing")
     metadata = metadata_of(body)
 
-    def work(tx: Tx) -> Conversation:
+    def work(tx: Tx) -> Json:
         conversations = Conversations(tx, tenant)
-        conversations.describe(conversations.get(name).lineage, metadata)
-        return conversations.get(name)
+        found = conversations.get(name)
+        conversations.describe(found.lineage, metadata)
+        return shown(name, metadata, found.started_at)
 
-    found = await services(request).driver.write(work)
-    return render.JsonResponse(shown(name, found.metadata, found.started_at), headers=echo(name))
+    made, again = await once(services(request), request, body, work)
+    return render.JsonResponse(made, headers=identities.echo(Identity(session_id=name), replayed=again))
 
 
 async def delete(request: Request) -> Response:

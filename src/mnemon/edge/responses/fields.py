@@ -200,8 +200,8 @@ def tooling(offered: list[Json], choice: Any) -> Json:
         found["tool_choice"] = chosen
     if offered:
         found["tools"] = [function(tool) for tool in offered]
-    elif found.get("tool_choice") in ("none", "auto"):
-        del found["tool_choice"]  # models' servers refuse a choice among nothing
+    elif found.pop("tool_choice", None) == "required":  # models' servers refuse a choice among nothing
+        raise wrong("tool_choice", "asks for a tool, but none is offered")
     return found
 
 

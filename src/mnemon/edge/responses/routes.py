@@ -14,8 +14,8 @@ from mnemon.core.records import Effective, Identity, Json
 from mnemon.edge import identity as identities
 from mnemon.edge import render, schemas
 from mnemon.edge.body import read_object
-from mnemon.edge.chat import begin
-from mnemon.edge.idempotency import frame_number, once
+from mnemon.edge.chat import admitted, begin
+from mnemon.edge.idempotency import frame_number, idempotency_of, once
 from mnemon.edge.responses import asking, objects, stored
 from mnemon.edge.responses.asking import Asked
 from mnemon.edge.responses.wire import ResponseWire
@@ -69,7 +69,9 @@ async def in_background(request: Request, body: Json, asked: Asked, wire: Respon
 
     made, again = await once(app, request, body, work)
     if not again:
-        begin(request, turn, wire, keeper)
+        running, _ = begin(request, turn, wire, keeper)
+        if turn.reject_if_busy:
+            await admitted(running, partial(app.runs.refused, turn, keeper.name, idempotency_of(request, body)))
     headers = identities.echo(turn.identity, replayed=again)
     if asked.stream:
         return await followed(request, made["id"], after=turn.resume_after, headers=headers)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
@@ -14,13 +13,13 @@ from mnemon.core.records import Effective, Identity, Json, TurnRequest
 from mnemon.edge import identity as identities
 from mnemon.edge import render, schemas
 from mnemon.edge.body import read_object
+from mnemon.edge.chat import admitted
 from mnemon.edge.idempotency import frame_number, idempotency_of, once
 from mnemon.edge.runs import asked, wire
 from mnemon.edge.services import path_value, services
 from mnemon.runs.following import Stream
 from mnemon.store.base import Tx
 from mnemon.store.works import Work, Works
-from mnemon.turn.running import Running
 
 CHOICES = ("once", "session", "always", "deny", "approve", "approved", "allow")
 
@@ -47,16 +46,6 @@ async def start(request: Request) -> Response:
             await admitted(running, partial(app.runs.refused, turns[-1], shown.run_id, idempotency_of(request, body)))
     effective = Effective(session_id=turns[-1].identity.session_id) if turns else None
     return render.JsonResponse(made, 202, identities.echo(wanted.turn.identity, effective, replayed=again))
-
-
-async def admitted(running: Running, refused: Callable[[], Awaitable[None]]) -> None:
-    """Wait until it is known whether the session was free. Raises `Conflict` if it was not; then there is no run."""
-    try:
-        await running.ready(render.PATIENCE)
-    except errors.MnemonError as error:
-        if error.code == "session_busy":
-            await refused()
-            raise
 
 
 async def get(request: Request) -> Response:
