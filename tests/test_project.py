@@ -200,7 +200,10 @@ def existing_routes() -> set[tuple[str, str]]:
 def commands(group: click.Command, name: str = "mnemon") -> Iterator[tuple[str, click.Command]]:
     """Every command that does something, with its whole name."""
     if isinstance(group, click.Group):
-        for part, command in group.commands.items():
+        context = click.Context(group)
+        for part in group.list_commands(context):
+            command = group.get_command(context, part)
+            assert command is not None, part
             yield from commands(command, f"{name} {part}")
     else:
         yield name, group
