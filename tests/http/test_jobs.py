@@ -236,6 +236,17 @@ async def test_what_a_job_says_never_becomes_a_users_fact(world: World) -> None:
     assert [m["origin"] for m in data] == ["job", "job"]
 
 
+async def test_whose_words_they_are_is_copied_along(world: World) -> None:
+    """A forked message keeps its origin; what a person says in a job's session is theirs."""
+    job = await made(world)
+    await ran(world, job)
+    session = f"job:{job['id']}"
+    await world.say("I am Ludmilla.", session)
+    fork = (await world.post(f"/api/sessions/{session.replace(':', '%3A')}/fork", {"id": "copy"})).json()["session"]
+    data = (await world.get(f"/api/sessions/{fork['id']}/messages"))["data"]
+    assert [m["origin"] for m in data] == ["job", "job", None, None]
+
+
 @pytest.mark.parametrize(("memory", "recalls", "found"), [("read_write", True, True), ("read", True, False), ("none", False, False)])
 async def test_a_job_reads_and_writes_memory_as_it_was_told(world: World, memory: str, *, recalls: bool, found: bool) -> None:
     """`read` recalls and leaves nothing to be found, `none` does neither; the transcript is there in any case."""

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import re
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ from mnemon.core import errors
 from mnemon.core.records import Identity, Json
 from mnemon.jobs import planning
 from mnemon.jobs.desk import Desk
+from mnemon.jobs.firing import Firing
 from mnemon.jobs.schedule import LATE_SECONDS
 from mnemon.jobs.wishes import Rules, restored
 from mnemon.store import base
 from mnemon.store import jobs as store
-from mnemon.store.base import Driver
+from mnemon.store.base import Driver, Tx
 from mnemon.store.jobs import Claim, End, Jobs, Occurrence, Occurrences
 from tests.store import steps
 
@@ -106,7 +108,37 @@ async def test_a_run_that_ends_its_processes_is_given_up(driver: Driver) -> None
         await driver.write(lambda tx: planning.recover(tx, owner=OWNER, live=(), now=NOW))
     (row,) = await rows(driver, job)
     assert (row.status, row.token) == ("interrupted", planning.MOST_DEATHS)
-    assert "processes ended" in str(row.error)
+    assert "taken up 5 times" in str(row.error)
+
+
+async def test_a_run_that_this_server_fails_at_is_tried_again_and_given_up(driver: Driver) -> None:
+    """A failure of the database is no failure of the job, but not for ever; a stop of the server does not count."""
+    job = await made(driver)
+    await driver.write(lambda tx: DESK.run(tx, "t", job, now=NOW))
+    outcomes = []
+    for error in (errors.Stopped("stop"), *[errors.Unavailable("gone")] * planning.MOST_DEATHS):
+        (claim,) = await claimed(driver, driver.owner)
+        wish = restored((await driver.read(lambda tx: Jobs(tx, "t").get(job))).body)
+        firing = Firing(claim=claim, wish=wish, owner=driver.owner)
+        await driver.write(lambda tx, f=firing, e=error: f.failed(tx, e, number=1, frames=b"", at=NOW))  # type: ignore[misc] # defaults are no names of Tx
+        outcomes.append(firing.became)
+    assert outcomes == ["queued"] * planning.MOST_DEATHS + ["interrupted"]
+
+
+async def test_a_job_that_cannot_be_read_stops_no_other(driver: Driver) -> None:
+    """A zone that this machine does not know any more ends its job with the reason; the others fire."""
+    broken, whole = await made(driver, timezone="Asia/Tokyo", schedule="@hourly"), await made(driver)
+
+    def spoil(tx: Tx) -> None:
+        found = Jobs(tx, "t").get(broken)
+        Jobs(tx, "t").save(replace(found, body=found.body.replace("Asia/Tokyo", "Asia/Atlantis")))
+
+    await driver.write(spoil)
+    await driver.write(lambda tx: planning.plan(tx, now=NOW + 3600))
+    assert len(await rows(driver, whole)) == 1
+    found = await driver.read(lambda tx: Jobs(tx, "t").get(broken))
+    assert (found.state, found.next_run_at) == ("error", None)
+    assert "cannot be read" in str(found.last_error)
 
 
 @pytest.mark.parametrize(("missed", "last"), [("once", "queued"), ("skip", "skipped")])

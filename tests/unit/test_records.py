@@ -18,6 +18,7 @@ from mnemon.core.records import (
     Message,
     Prompt,
     Recalled,
+    StoredMessage,
     TurnRequest,
     chained,
     text_of,
@@ -176,3 +177,13 @@ def test_an_account_names_its_evidence() -> None:
     assert (recalled["text"], recalled["role"], recalled["score"]) == ("t", "user", 0.1235)
     assert recalled["evidence"] == {"session_id": "s", "position": 3, "start": 0, "length": 1}
     assert "text" not in prompt.account()["recalled"][0]
+
+
+def test_a_jobs_words_are_shown_as_a_jobs() -> None:
+    """Whose words a message holds does not follow from its role alone."""
+    asked, told = (
+        StoredMessage(message=Message({"role": role, "content": "x"}), position=1, at=1.0, session_id="s", origin=origin)
+        for role, origin in (("user", "job"), ("assistant", "job"))
+    )
+    assert (asked.speaker, told.speaker) == ("job", "job reply")
+    assert dataclasses.replace(asked, origin="").speaker == "user"

@@ -93,9 +93,11 @@ class Firing:
 
     def failed(self, tx: Tx, error: errors.MnemonError, *, number: int, frames: bytes, at: float) -> None:
         """A run that failed for reasons of this server's own is taken up again; any other has failed."""
-        if isinstance(error, errors.Stopped | errors.StoreError):
-            released = Occurrences(tx, self.claim.tenant).release(self.claim, owner=self.owner, died=isinstance(error, errors.StoreError))
-            self.became = "queued" if released else "lost"
+        if isinstance(error, errors.Stopped):
+            self.became = "queued" if Occurrences(tx, self.claim.tenant).release(self.claim, owner=self.owner, died=False) else "lost"
+            return
+        if isinstance(error, errors.StoreError):
+            self.became = planning.put_back(tx, self.claim, owner=self.owner, now=at)
             return
         told = {"code": error.code, "message": error.message}
         if self.late:

@@ -37,8 +37,13 @@ def planned(tx: Tx, tenant: str, name: str, *, now: float) -> int:
     jobs, occurrences = Jobs(tx, tenant), Occurrences(tx, tenant)
     job, count = jobs.held(name), 0
     while job and job.next_run_at is not None and job.next_run_at <= now and count < INSTANTS_AT_ONCE:
-        wish, instant = restored(job.body), job.next_run_at
-        following = wish.schedule.next(instant)
+        instant = job.next_run_at
+        try:
+            wish = restored(job.body)
+            following = wish.schedule.next(instant)
+        except (KeyError, ValueError) as error:  # its zone is gone from this machine: that must not stop all others
+            jobs.save(replace(job.ended(well=False), last_status="error", last_error=f"its schedule cannot be read here: {error}"))
+            break
         if not jobs.advance(name, planned=instant, following=following):
             break
         reason = why_not(occurrences, job, wish, following=following, now=now)
@@ -93,23 +98,22 @@ def recover(tx: Tx, *, owner: int, live: Container[str], now: float) -> int:
     return count
 
 
-def put_back(tx: Tx, claim: Claim, *, owner: int, now: float) -> None:
-    """Whoever worked on it died: it is taken up again, unless that is no use any more."""
+def put_back(tx: Tx, claim: Claim, *, owner: int, now: float) -> str:
+    """Whoever worked on it died, or failed by itself: it is taken up again, unless that is no use any more. What became of it."""
     job = Jobs(tx, claim.tenant).held(claim.job)
     if job is None:
-        return
+        return "lost"
     reason = ""
     if claim.deaths + 1 >= MOST_DEATHS:
-        reason = f"{MOST_DEATHS} processes ended while they ran it"
+        reason = f"it was taken up {MOST_DEATHS} times, and never came to its end"
     elif claim.planned is not None and job.state == "paused":
         reason = "its process ended, and the job is paused"
     elif claim.planned is not None and restored(job.body).missed == "skip" and now - claim.planned > LATE_SECONDS:
         reason = f"its process ended, and {MISSED}"
     if not reason:
-        Occurrences(tx, claim.tenant).release(claim, owner=owner, died=True)
-        return
+        return "queued" if Occurrences(tx, claim.tenant).release(claim, owner=owner, died=True) else "lost"
     end = End(status="interrupted", at=now, error={"code": "interrupted", "message": reason}, deliver=bool(restored(job.body).webhook))
-    finish(tx, claim, end, owner=owner)
+    return "interrupted" if finish(tx, claim, end, owner=owner) else "lost"
 
 
 def finish(tx: Tx, claim: Claim, end: End, *, owner: int) -> bool:

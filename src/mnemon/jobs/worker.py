@@ -1,6 +1,6 @@
 """The worker: sleeps until something is due, then starts it. Any number of them share one database.
 
-Idle it looks at a number five times a second, and into the database every two seconds. What it does is said in `planning`; what a run is,
+Idle it looks at a number ten times a second, and into the database every two seconds. What it does is said in `planning`; what a run is,
 in `firing`.
 """
 
@@ -28,7 +28,7 @@ log = logging.getLogger("mnemon.jobs")
 
 AT_ONCE = 16
 DELIVERIES_AT_ONCE = 16
-LOOK_SECONDS = 0.2
+LOOK_SECONDS = 0.1
 CHECK_SECONDS = 2.0
 STOP_SECONDS = 2.0
 
@@ -84,6 +84,8 @@ class Worker:
     async def _forever(self) -> None:
         while True:
             try:
+                if self._told():
+                    await self._claim()
                 if self._called():
                     await self.step()
             except errors.StoreError:  # the database is away: what is due stays due
@@ -95,13 +97,18 @@ class Worker:
                 await asyncio.sleep(CHECK_SECONDS)
             await asyncio.sleep(LOOK_SECONDS)
 
+    def _told(self) -> bool:
+        """Whether somebody changed a job, or wants one to run: that is looked for first, since somebody may be waiting for it."""
+        stamp, before = self.driver.stamp(store.TOPIC), self.stamp
+        self.stamp = stamp
+        self.stirred |= stamp != before
+        return stamp != before
+
     def _called(self) -> bool:
         """Whether it is time to look into the database: something changed, is due, or it was long ago."""
-        now, stamp = self.clock(), self.driver.stamp(store.TOPIC)
+        now = self.clock()
         due = self.next_at is not None and self.next_at <= now
-        called = self.stirred or stamp != self.stamp or due or not 0 <= now - self.checked_at < CHECK_SECONDS
-        self.stamp = stamp
-        return called
+        return self.stirred or due or not 0 <= now - self.checked_at < CHECK_SECONDS
 
     async def step(self) -> None:
         """Do all there is to do at this moment, as far as there is room."""
@@ -114,10 +121,8 @@ class Worker:
                 log.warning("%d runs of jobs were left by a process that ended", taken)
         if found.due:
             await self.driver.write(partial(planning.plan, now=now))
-        room = AT_ONCE - len(self.live)
-        if room and (found.due or found.deserted or found.waiting):
-            for claim, wish in await self.driver.write(partial(planning.claimed, owner=self.driver.owner, room=room, now=now)):
-                self._start(claim, wish)
+        if found.due or found.deserted or found.waiting:
+            await self._claim()
         for tenant, name, due in found.deliveries:
             if name not in self.posting and len(self.posting) < DELIVERIES_AT_ONCE:
                 self.posting.add(name)
@@ -126,6 +131,14 @@ class Worker:
         self.stirred = found.due  # there may be more, and the next instant is another one now
         for claim in found.lost:
             self.turns.cancel(claim.tenant, claim.id)
+
+    async def _claim(self) -> None:
+        """Begin with what waits, as much as there is room for."""
+        if room := AT_ONCE - len(self.live):
+            for claim, wish in await self.driver.write(
+                partial(planning.claimed, owner=self.driver.owner, room=room, now=self.clock()), durable=False
+            ):
+                self._start(claim, wish)
 
     def _look(self, tx: Tx, *, now: float) -> Look:
         live = dict(self.live)  # before it is asked what is ours: what begins meanwhile is not taken for lost

@@ -44,7 +44,9 @@ OPTIONS = {
 }
 # Every statement of ours has its index. Until a table was analysed the planner takes it for tiny and reads all of it, at any size.
 SETTINGS = "SET enable_seqscan = off; SET jit = off; SET statement_timeout = '60s'"
-HOLD_WORDS = "messages memories memory_terms passages lineages sessions compactions idempotency frames receipts works".split()
+HOLD_WORDS = (
+    "messages memories memory_terms passages lineages sessions compactions idempotency frames receipts works jobs occurrences".split()
+)
 MIGRATION_LOCK = 7_236_431  # any number, the same in every process: two servers that start together migrate one after the other
 
 
