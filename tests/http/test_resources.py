@@ -196,6 +196,13 @@ async def test_the_builtin_model_says_what_it_is(tmp_path: Path) -> None:
         assert "not a" in model["description"]
 
 
+async def test_every_route_that_needs_nothing_but_a_credential_answers(light: World) -> None:
+    """What capabilities list with GET and without a name in the path can be asked as it stands."""
+    for name, route in (await light.get("/v1/capabilities"))["endpoints"].items():
+        if route["method"] == "GET" and "{" not in route["path"]:
+            assert (await light.client.get(route["path"])).status_code == 200, name
+
+
 async def test_capabilities_name_what_a_client_may_rely_on(light: World) -> None:
     """Hermes' keys are there with our own beside them, and every endpoint that is named exists."""
     body = await light.get("/v1/capabilities")

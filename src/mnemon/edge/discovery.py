@@ -84,6 +84,8 @@ ENDPOINTS = {
 }
 
 
+MEMORY = "/v1/memory"
+
 # What Hermes' clients look for. Those that are False are not there yet.
 FEATURES: Json = {
     "chat_completions": True,
@@ -185,6 +187,12 @@ async def model(request: Request) -> Response:
     raise errors.NotFound(message, code="model_not_found", param="model")
 
 
+def listed(*, of_scope: bool) -> Json:
+    """The routes; apart from the others those that read memory, and answer only whoever names a session key or a session."""
+    found = {name: {"method": method, "path": path} for name, (method, path) in ENDPOINTS.items()}
+    return {name: route for name, route in found.items() if (route["method"] == "GET" and route["path"].startswith(MEMORY)) is of_scope}
+
+
 async def capabilities(request: Request) -> Response:
     """What a client may rely on. Hermes' keys, and our own beside them."""
     app = services(request)
@@ -202,7 +210,8 @@ async def capabilities(request: Request) -> Response:
             "description": "Sessions and memory are kept here; the model is upstream or built in; tools run at the client.",
         },
         "features": {**FEATURES, "cors": app.cors},
-        "endpoints": {name: {"method": method, "path": path} for name, (method, path) in ENDPOINTS.items()},
+        "endpoints": listed(of_scope=False),
+        "endpoints_of_a_scope": listed(of_scope=True),
     }
     return JsonResponse(body)
 
