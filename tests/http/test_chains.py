@@ -109,6 +109,8 @@ async def test_a_given_history_stands_in_place_of_the_stored_one(world: World) -
     second = await made(world, "Which colour?", previous_response_id=first["id"], conversation_history=history)
     assert [m["content"] for m in world.model.prompt if m["role"] != "system"] == ["My bike is red.", "Nice.", "Which colour?"]
     assert "green" not in world.model.seen
+    loose = await made(world, "Which colour?", conversation_history=history, store=False)
+    assert ("hermes" in loose, len(world.model.prompt)) == (False, 4)
     stored = await world.messages(second["hermes"]["session_id"])
     assert [content for _, content in stored] == ["My bike is green.", "Reply 1.", "Which colour?", "Reply 2."]
 

@@ -7,6 +7,9 @@ import pytest
 from tests.http.responding import CALL, ORPHAN, TOOL, ask, deltas, made, said, streamed, words
 from tests.http.world import ID, Json, World, error
 
+ALLOWED: Json = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": ["x"]}]}
+
+
 # -- objects ----------------------------------------------------------------------------------------------------------------
 
 
@@ -255,6 +258,14 @@ async def test_input_tokens_are_counted(world: World) -> None:
     assert 0 < fewer["input_tokens"] < counted["input_tokens"]
     assert world.model.requests == []
     assert await world.listed() == []
+    first = await made(world, "A first question.")
+    await made(world, "A second question, which is longer.", previous_response_id=first["id"])
+    older = (await world.post("/v1/responses/input_tokens", {"input": "How many?", "previous_response_id": first["id"]})).json()
+    await made(world, "How many?", previous_response_id=first["id"])
+    assert [m["content"] for m in world.model.prompt] == ["A first question.", "Reply 1.", "How many?"]
+    newest = {"input": "How many?", "conversation": first["hermes"]["session_id"]}
+    whole = (await world.post("/v1/responses/input_tokens", newest)).json()
+    assert fewer["input_tokens"] < older["input_tokens"] < whole["input_tokens"]
     error(await world.post("/v1/responses/input_tokens", {"input": "x", "stream": True}), 400, "unsupported_parameter", "stream")
 
 
@@ -305,6 +316,9 @@ async def test_only_allowed_tools_are_offered(light: World) -> None:
         ({"anything": 1}, "unsupported_parameter", "anything"),
         ({"truncation": "maybe"}, "invalid_request", "truncation"),
         ({"include": ["everything"]}, "invalid_request", "include"),
+        ({"include": [{}]}, "invalid_request", "include"),
+        ({"tools": [TOOL], "tool_choice": {"type": "function", "name": ["x"]}}, "invalid_request", "tool_choice.name"),
+        ({"tools": [TOOL], "tool_choice": ALLOWED}, "invalid_request", "tool_choice.tools"),
         ({"metadata": {"k": 1}}, "invalid_request", "metadata.k"),
         ({"metadata": {str(n): "" for n in range(17)}}, "invalid_request", "metadata"),
         ({"background": True, "store": False}, "invalid_request", "store"),

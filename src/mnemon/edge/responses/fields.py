@@ -58,7 +58,7 @@ def include(value: Any) -> str | None:
     if not isinstance(value, list):
         return "must be a list"
     for index, wish in enumerate(value):
-        if wish not in WITHOUT_EFFECT and wish != LOGPROBS:
+        if not isinstance(wish, str) or wish not in (LOGPROBS, *WITHOUT_EFFECT):
             return f"[{index}] names nothing that can be included"
     return None
 
@@ -219,7 +219,7 @@ def chosen_tool(choice: Any, offered: list[Json]) -> tuple[set[str] | None, Any]
             raise wrong("tool_choice", "must be none, auto, required or an object that names a function")
         return None, choice
     kind = choice.get("type") if isinstance(choice, dict) else None
-    known = {tool["name"] for tool in offered}
+    known = [tool["name"] for tool in offered]
     if kind == "function":
         if choice.get("name") not in known:
             raise wrong("tool_choice.name", "names none of the tools")
@@ -231,12 +231,12 @@ def chosen_tool(choice: Any, offered: list[Json]) -> tuple[set[str] | None, Any]
     raise wrong("tool_choice.type", f"{kind!r} is not supported; only functions are", code="unsupported_tool")
 
 
-def allowed_tools(choice: Json, known: set[str]) -> tuple[set[str], str]:
+def allowed_tools(choice: Json, known: list[str]) -> tuple[set[str], str]:
     named = choice.get("tools")
     if choice.get("mode") not in ("auto", "required") or not isinstance(named, list) or not named:
         raise wrong("tool_choice", "of type allowed_tools must hold mode (auto or required) and tools")
-    names = {tool.get("name") if isinstance(tool, dict) and tool.get("type") == "function" else None for tool in named}
-    if not names <= known:
+    names = [tool.get("name") if isinstance(tool, dict) and tool.get("type") == "function" else None for tool in named]
+    if not all(name in known for name in names):
         raise wrong("tool_choice.tools", "names a tool that is not among the tools")
     return {str(name) for name in names}, str(choice["mode"])
 
