@@ -8,6 +8,8 @@ from mnemon.jobs.wishes import Wish, own_session, restored
 from mnemon.store.jobs import Job, Occurrence
 
 UPCOMING = 5
+# What Hermes' jobs have and these do not, for clients that expect it.
+ABSENT = ("provider", "provider_snapshot", "model_snapshot", "base_url", "script", "context_from", "enabled_toolsets", "workdir")
 
 
 def job(found: Job, latest: Occurrence | None, *, now: float) -> Json:
@@ -48,6 +50,8 @@ def job(found: Job, latest: Occurrence | None, *, now: float) -> Json:
         "max_tokens": wish.max_tokens,
         "skills": [],
         "skill": None,
+        "no_agent": False,
+        **dict.fromkeys(ABSENT),
         "origin": wish.origin,
         "latest_execution": execution(latest, wish) if latest else None,
     }
@@ -60,6 +64,7 @@ def execution(found: Occurrence, wish: Wish) -> Json:
         "id": found.id,
         "job_id": found.job,
         "source": source(found),
+        **dict.fromkeys(("process_id", "pid", "process_started_at")),
         "status": found.status,
         "claimed_at": iso(found.claimed_at, zone),
         "started_at": iso(found.started_at, zone),
