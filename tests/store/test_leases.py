@@ -29,7 +29,7 @@ def leave_a_dead_ones(store: Store, token: str) -> Callable[[Tx], bool]:
     """What a process that is gone left behind, where leases are rows."""
 
     def write(tx: Tx) -> bool:
-        return RowLeases(tx, store.tenant, owner=ids.owner(), running=()).take("s", token)
+        return RowLeases(tx, store.tenant, owner=ids.owner(), running={token}).take("s", token)
 
     return write
 

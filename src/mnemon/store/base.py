@@ -135,7 +135,7 @@ class Driver(Protocol):
         ...
 
     def enter(self, token: str) -> None:
-        """A turn of this name runs in this process from now on."""
+        """A turn of this name runs in this process from now on; only such a turn is granted a lease."""
         ...
 
     def leave(self, token: str) -> None:

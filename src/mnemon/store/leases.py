@@ -24,7 +24,10 @@ def lost() -> errors.LeaseLost:
 
 
 class RowLeases:
-    """Leases as rows. `running` are the tokens of the turns of this process: a lease with another one was forgotten."""
+    """Leases as rows. `running` are the tokens of the turns of this process: a lease with another one was forgotten.
+
+    None is granted to a turn that has ended.
+    """
 
     def __init__(self, tx: Tx, tenant: str, *, owner: int, running: Container[str]) -> None:
         self.tx = tx
@@ -33,6 +36,8 @@ class RowLeases:
         self.running = running
 
     def take(self, name: str, token: str) -> bool:
+        if token not in self.running:
+            return False
         wanted = {"tenant": self.tenant, "name": name, "owner": self.owner, "token": token}
         if self.tx.run("leases_take", **wanted):
             return True
@@ -67,6 +72,12 @@ class Locks:
         self.file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         self.mutex = threading.Lock()
         self.holders: dict[int, str] = {}
+        self.running: set[str] = set()
+
+    def enter(self, token: str) -> None:
+        """A turn begins: it may take locks until it leaves."""
+        with self.mutex:
+            self.running.add(token)
 
     def close(self) -> None:
         os.close(self.file)
@@ -75,6 +86,8 @@ class Locks:
         with self.mutex:
             if byte in self.holders:
                 return self.holders[byte] == token
+            if token not in self.running:  # it was stopped while this waited to be carried out
+                return False
             if not set_lock(self.file, fcntl.F_WRLCK, byte):
                 return False
             self.holders[byte] = token
@@ -91,6 +104,8 @@ class Locks:
 
     def leave(self, token: str) -> None:
         """The turn has ended: what it holds is free."""
+        with self.mutex:
+            self.running.discard(token)
         for byte in [byte for byte, holder in self.holders.copy().items() if holder == token]:
             self.drop(byte, token)
 

@@ -216,7 +216,8 @@ class Sqlite:
         return self.here
 
     def enter(self, token: str) -> None:
-        """Nothing to do: it holds no lock yet."""
+        if self.locks:
+            self.locks.enter(token)
 
     def leave(self, token: str) -> None:
         if self.locks:

@@ -241,6 +241,7 @@ class Answer:
 
         try:
             async with asyncio.timeout(LAST_WORD_SECONDS):
+                await self.journal.leave(self.running)  # a batch under way would be written behind the deletion of its stream
                 await self.parts.driver.write(undo, durable=False)
         except (errors.StoreError, TimeoutError):
             log.warning("a lease could not be given back; it ends with this process", exc_info=True)

@@ -155,33 +155,42 @@ class Turns:
             log.exception("a turn failed")
             failure = errors.MnemonError("the server failed; its log says why")
         finally:
-            if failure:
-                await self._failed(failure, wire, running)
-            self.running.discard(running)
-            if request.idempotency and self.by_slot.get(request.idempotency.slot) is running:
-                del self.by_slot[request.idempotency.slot]
-            if running.keeper:
-                del self.by_name[request.tenant, running.keeper.name]
-            if isinstance(failure, (errors.ModelError, errors.StoreError)):
-                log.warning("a turn failed with %s: %s (%s)", failure.code, failure.message, cause_of(failure))
-            metrics.add("mnemon_turns_running", -1)
-            metrics.add("mnemon_turns_total", 1, outcome=type(failure).code if failure else "done")
-            metrics.add("mnemon_turn_seconds_sum", self.parts.clock() - started)
+            try:
+                if failure:
+                    await self._failed(failure, wire, running)
+            finally:
+                self._over(request, running)
+                if isinstance(failure, (errors.ModelError, errors.StoreError)):
+                    log.warning("a turn failed with %s: %s (%s)", failure.code, failure.message, cause_of(failure))
+                metrics.add("mnemon_turns_running", -1)
+                metrics.add("mnemon_turns_total", 1, outcome=type(failure).code if failure else "done")
+                metrics.add("mnemon_turn_seconds_sum", self.parts.clock() - started)
+
+    def _over(self, request: TurnRequest, running: Running) -> None:
+        """Nobody finds it any more."""
+        self.running.discard(running)
+        if request.idempotency and self.by_slot.get(request.idempotency.slot) is running:
+            del self.by_slot[request.idempotency.slot]
+        if running.keeper:
+            del self.by_name[request.tenant, running.keeper.name]
 
     async def _failed(self, failure: errors.MnemonError, wire: Wire, running: Running) -> None:
-        """Write down that the turn failed, and only then let it be seen."""
+        """Write down that the turn failed, and only then let it be seen; also if it is told to stop meanwhile."""
         frames = running.numbered_frames(wire.failure(failure))
-        await self.journal.leave(running)
-        keeper = running.keeper
-        if keeper and keeper.early:
-            number, rest = running.unlogged(frames)
-            now = self.parts.clock()
-            try:
-                async with asyncio.timeout(LAST_WORD_SECONDS):
-                    await self.parts.driver.write(lambda tx: keeper.failed(tx, failure, number=number, frames=rest, at=now))
-            except (errors.StoreError, TimeoutError):
-                log.warning("the end of %s could not be written down; it will be found interrupted", keeper.name, exc_info=True)
-        running.fail(failure, frames)
+        try:
+            await self.journal.leave(running)
+            if running.keeper and running.keeper.early:
+                await self._keep_failure(running.keeper, failure, *running.unlogged(frames))
+        finally:
+            running.fail(failure, frames)
+
+    async def _keep_failure(self, keeper: Keeper, failure: errors.MnemonError, number: int, frames: bytes) -> None:
+        now = self.parts.clock()
+        try:
+            async with asyncio.timeout(LAST_WORD_SECONDS):
+                await self.parts.driver.write(lambda tx: keeper.failed(tx, failure, number=number, frames=frames, at=now))
+        except (errors.StoreError, TimeoutError):
+            log.warning("the end of %s could not be written down; it will be found interrupted", keeper.name, exc_info=True)
 
     async def _in_order(self, request: TurnRequest, wire: Wire, running: Running) -> None:
         if request.stateless:
@@ -244,7 +253,7 @@ class Turns:
                 wait = min(wait * 2, LONGEST_WAIT)
 
     async def _begin(self, request: TurnRequest, wire: Wire, running: Running, *, token: str) -> resolve.Found:
-        """Try to become the writer. Whose client leaves meanwhile gives back what the database may still have granted."""
+        """Try to become the writer. Who is stopped meanwhile gives back what the database may still have granted."""
         parts, driver = self.parts, self.parts.driver
         work = driver.begin(
             lambda tx: resolve.begin(
@@ -252,8 +261,6 @@ class Turns:
             ),
             writes=request.idempotency is not None or running.announced,
         )
-        if not request.stateless:  # it is stopped with the process only, and so is what it holds
-            return await work
         granted = asyncio.ensure_future(work)
         try:
             return await asyncio.shield(granted)

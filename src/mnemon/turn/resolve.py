@@ -132,7 +132,11 @@ def behind_lease(tx: Tx, request: TurnRequest, *, tails: Tails, token: str) -> B
     remembered = tails.root_of(request.tenant, session_id) if session_id else None
     lease = remembered or lease_name(Sessions(tx, request.tenant), request)
     if leases.take(lease, token):
-        found = look(tx, request, tails=tails, token=token)
+        try:
+            found = look(tx, request, tails=tails, token=token)
+        except errors.MnemonError:  # where no transaction undoes it, the lease would stay with this living process
+            leases.give_up(lease, token)
+            raise
         if found.lease == lease:
             if session_id and found.lineage and not remembered:
                 tails.keep_root(request.tenant, session_id, lease)

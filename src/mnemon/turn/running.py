@@ -128,8 +128,8 @@ class Running:
         self.wake()
 
     def cancel(self) -> None:
-        """Stop the turn because somebody asked for it."""
-        if self.task and not self.done:
+        """Stop the turn because somebody asked for it. Once is enough: another time would meet it while it writes its end down."""
+        if self.task and not self.done and not self.cancelled:
             self.cancelled = True
             self.task.cancel()
 

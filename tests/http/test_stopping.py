@@ -1,0 +1,101 @@
+"""Turns that are stopped or refused at an inconvenient moment: nobody waits for them afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mnemon.store.base import Tx
+from mnemon.store.postgres import THREADS
+from tests.http.test_runs import ended, events, names, start
+from tests.http.world import World, background, error, running
+
+MOMENT = 0.05  # for a turn to go as far as it can by itself
+SOON = 5.0
+
+
+@pytest.fixture
+async def pair(tmp_path: Path, database_url: str) -> AsyncIterator[tuple[World, World]]:
+    """Two servers on one database."""
+    async with running(tmp_path, database_url) as one, running(tmp_path, database_url) as other:
+        yield one, other
+
+
+@contextlib.asynccontextmanager
+async def database_at_a_standstill(world: World) -> AsyncIterator[None]:
+    """Whatever is asked of the database while the block runs is done when it is left, in order where the database keeps one."""
+    driver: Any = world.app.state.services.driver
+    released = threading.Event()
+    blocked = threading.Semaphore(0)
+
+    def block(_tx: Tx) -> None:
+        blocked.release()
+        released.wait(SOON)
+
+    count = THREADS if driver.shared else 1
+    blocks = [asyncio.ensure_future(driver.write(block, durable=False)) for _ in range(count)]
+    for _ in blocks:
+        await asyncio.to_thread(blocked.acquire)
+    try:
+        yield
+    finally:
+        released.set()
+        await asyncio.gather(*blocks)
+
+
+async def test_a_refused_turn_leaves_its_session_to_every_server(pair: tuple[World, World]) -> None:
+    """What is refused only when its session is known holds nothing afterwards, wherever the next turn comes in."""
+    one, other = pair
+    await one.say("Before.", "s", "chan")
+    for number in range(3):
+        error(await one.chat("Mine?", "s", "another"), 409, "session_key_conflict")
+        result = {"role": "tool", "tool_call_id": "none", "content": "x"}
+        error(await one.chat([result], "s"), 400, "unknown_tool_call")
+        async with asyncio.timeout(SOON):
+            await other.say(f"After {number}.", "s")
+
+
+async def test_a_turn_stopped_while_it_begins_leaves_its_session_free(pair: tuple[World, World]) -> None:
+    """Its lease may be granted only after it was stopped; it is given back all the same."""
+    one, other = pair
+    turns = one.app.state.services.turns
+    await one.say("Before.", "s")
+    async with database_at_a_standstill(one):
+        turn = asyncio.create_task(one.chat("Stopped.", "s", headers={"Idempotency-Key": "k"}))
+        await asyncio.sleep(MOMENT)
+        (stopped,) = turns.running
+        stopped.cancel()
+        await asyncio.sleep(MOMENT)
+    error(await turn, 409, "cancelled")
+    for world in pair:
+        async with asyncio.timeout(SOON):
+            await world.say("Next.", "s")
+    async with asyncio.timeout(SOON):
+        await other.say("Stopped.", "s", headers={"Idempotency-Key": "k"})
+
+
+async def test_a_run_stopped_over_and_over_has_one_end(world: World) -> None:
+    """Each further stop may meet it at a later moment of its end; it is cancelled once, and all who watch it see that."""
+    world.model.gate.clear()
+    run_id = await start(world, "Stopped.", {"X-Hermes-Session-Id": "s"})
+    await world.model.asked.wait()
+    turns = world.app.state.services.turns
+    async with background(events(world, run_id)) as watched:
+        async with database_at_a_standstill(world):
+            for _ in range(4):
+                turns.cancel("default", run_id)
+                await asyncio.sleep(MOMENT)
+        async with asyncio.timeout(SOON):
+            assert (await ended(world, run_id))["status"] == "cancelled"
+            await watched
+    assert names(watched.result())[-1] == "run.cancelled"
+    assert not turns.running
+    world.model.gate.set()
+    async with asyncio.timeout(SOON):
+        await world.say("Next.", "s")
