@@ -116,6 +116,7 @@ def create_app(settings: Settings, *, model: Model | None = None, clock: Clock =
     upstream = settings.upstream_url is not None or model is not None
     parts = open_parts(settings, model or open_model(settings), upstream=upstream, clock=clock)
     turns = Turns(parts)
+    jobs = open_worker(settings, parts, turns)
     services = Services(
         driver=parts.driver,
         turns=turns,
@@ -123,6 +124,7 @@ def create_app(settings: Settings, *, model: Model | None = None, clock: Clock =
         following=Following(turns),
         memory=parts.memory,
         jobs=Desk(rules(settings, parts.names)),
+        call_worker=jobs.call,
         timezone=settings.timezone,
         names=parts.names,
         keyring=Keyring(parts.driver, fixed=[]),
@@ -138,7 +140,7 @@ def create_app(settings: Settings, *, model: Model | None = None, clock: Clock =
     app = Application(
         routes=routes(),
         middleware=middleware(settings, services.keyring, parts.metrics),
-        lifespan=lambda _app: alive(settings, services, parts),
+        lifespan=lambda _app: alive(settings, services, parts, jobs),
     )
     app.router.redirect_slashes = False
     app.state.services = services
@@ -165,12 +167,12 @@ def open_parts(settings: Settings, model: Model, *, upstream: bool, clock: Clock
 
 
 @contextlib.asynccontextmanager
-async def alive(settings: Settings, services: Services, parts: Parts) -> AsyncIterator[None]:
+async def alive(settings: Settings, services: Services, parts: Parts, jobs: Worker) -> AsyncIterator[None]:
     """The life of a server: what is opened is closed in the opposite order, however it ends."""
     async with contextlib.AsyncExitStack() as stack:
         await opened(stack, settings, parts)
         services.keyring.fixed = await fixed_keys(settings, parts.driver)
-        await busy(stack, settings, parts, services.turns)
+        await busy(stack, settings, parts, jobs)
         await services.runs.open()
         stack.callback(services.runs.close)
         yield
@@ -182,7 +184,7 @@ async def at_work(settings: Settings) -> AsyncIterator[None]:
     parts = open_parts(settings, open_model(settings), upstream=settings.upstream_url is not None, clock=clocks.system)
     async with contextlib.AsyncExitStack() as stack:
         await opened(stack, settings, parts)
-        await busy(stack, settings, parts, Turns(parts))
+        await busy(stack, settings, parts, open_worker(settings, parts, Turns(parts)))
         yield
 
 
@@ -193,9 +195,8 @@ async def opened(stack: contextlib.AsyncExitStack, settings: Settings, parts: Pa
     stack.push_async_callback(parts.driver.close)
 
 
-async def busy(stack: contextlib.AsyncExitStack, settings: Settings, parts: Parts, turns: Turns) -> None:
-    """Begin with turns, jobs and what is swept up beside them."""
-    jobs = Worker(
+def open_worker(settings: Settings, parts: Parts, turns: Turns) -> Worker:
+    return Worker(
         driver=parts.driver,
         turns=turns,
         metrics=parts.metrics,
@@ -203,6 +204,11 @@ async def busy(stack: contextlib.AsyncExitStack, settings: Settings, parts: Part
         model=parts.names.shown,
         private=settings.webhook_private,
     )
+
+
+async def busy(stack: contextlib.AsyncExitStack, settings: Settings, parts: Parts, jobs: Worker) -> None:
+    """Begin with turns, jobs and what is swept up beside them."""
+    turns = jobs.turns
     await turns.open()
     stack.push_async_callback(jobs.gather)
     stack.push_async_callback(turns.close, STOP_PATIENCE)

@@ -100,6 +100,7 @@ async def done(request: Request, work: Callable[..., Json]) -> Response:
     for field in body:
         raise schemas.wrong(field, "is not a field of this request, which has none", code="unsupported_parameter")
     made, again = await once(app, request, body, lambda tx: work(tx, tenant, name, now=now))
+    app.call_worker()
     return JsonResponse({"job": made}, headers={identities.REPLAYED: "true"} if again else {})
 
 

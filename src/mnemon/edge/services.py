@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, cast
 from urllib.parse import unquote_to_bytes
@@ -54,6 +55,7 @@ class Services:
     following: Following
     memory: Memory
     jobs: Jobs
+    call_worker: Callable[[], None]
     timezone: str
     names: Names
     keyring: Keyring

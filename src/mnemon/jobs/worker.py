@@ -63,9 +63,14 @@ class Worker:
         self.next_at: float | None = None
         self.checked_at = 0.0
         self.stirred = True
+        self.bell = asyncio.Event()
 
     def open(self) -> None:
         self.loop = asyncio.create_task(self._forever())
+
+    def call(self) -> None:
+        """Look at once: somebody here asked for something. Others hear of it by the stamp."""
+        self.bell.set()
 
     async def close(self) -> None:
         """Begin nothing more. What runs is the turns' to end; it is taken up again by whoever comes next."""
@@ -95,14 +100,18 @@ class Worker:
             except Exception:  # the edge of the worker: one job that cannot be understood must not stop all others
                 log.exception("a step of the jobs' worker failed")
                 await asyncio.sleep(CHECK_SECONDS)
-            await asyncio.sleep(LOOK_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self.bell.wait()
 
     def _told(self) -> bool:
         """Whether somebody changed a job, or wants one to run: that is looked for first, since somebody may be waiting for it."""
         stamp, before = self.driver.stamp(store.TOPIC), self.stamp
+        told = stamp != before or self.bell.is_set()
         self.stamp = stamp
-        self.stirred |= stamp != before
-        return stamp != before
+        self.bell.clear()
+        self.stirred |= told
+        return told
 
     def _called(self) -> bool:
         """Whether it is time to look into the database: something changed, is due, or it was long ago."""
@@ -133,8 +142,9 @@ class Worker:
             self.turns.cancel(claim.tenant, claim.id)
 
     async def _claim(self) -> None:
-        """Begin with what waits, as much as there is room for."""
-        if room := AT_ONCE - len(self.live):
+        """Begin with what waits, as much as there is room for; nothing once the turns are being closed."""
+        room = 0 if self.turns.stopping else AT_ONCE - len(self.live)
+        if room:
             for claim, wish in await self.driver.write(
                 partial(planning.claimed, owner=self.driver.owner, room=room, now=self.clock()), durable=False
             ):
