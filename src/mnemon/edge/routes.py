@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from starlette.routing import Route
 
-from mnemon.edge import chat, conversations, discovery, jobs, memory, sessions
-from mnemon.edge.responses import routes as responses
-from mnemon.edge.runs import routes as runs
+from mnemon.edge import chat, discovery, sessions
+from mnemon.edge.later import Later
+
+# What a chat completion does not need; chat, sessions and health are always at hand.
+conversations = Later("mnemon.edge.conversations")
+jobs = Later("mnemon.edge.jobs")
+memory = Later("mnemon.edge.memory")
+responses = Later("mnemon.edge.responses.routes")
+runs = Later("mnemon.edge.runs.routes")
 
 ONE = "/api/sessions/{session_id}"
 MEMORY = "/v1/memory/{memory_id}"
