@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from mnemon.memory.builtin import Builtin
 from mnemon.memory.fulltext import FullText
 from mnemon.store.base import Driver
-from tests.store.ledgers import Ledger, Mind, everything
+from mnemon.store.memories import Remembered
+from tests.store.ledgers import Ledger, Mind, everything, memory
 from tests.store.steps import Store, Talk
 from tests.store.test_promises import QUESTION, SENTENCES
 from tests.tongue import TONGUE
@@ -83,3 +84,39 @@ async def test_what_others_change_is_seen(store: Store) -> None:
     await second.say("colour is blue")
     (line,) = [line for line in await first.recall("red") if "red" in line.text]
     assert "superseded" in line.marks[0][1]
+
+
+async def test_what_is_said_again_in_an_older_conversation_was_said_there_first(store: Store) -> None:
+    """What comes along is shown where it was said first, also when that was said last, behind a look at the later place."""
+    few = FullText(store.driver, embeddings=False, recall_tokens=24)  # so that passages are not found for being statements
+    mind = Mind(store, Builtin(store.driver, few, TONGUE, timezone="UTC"))
+
+    def pin(talk: Talk) -> None:
+        (row,) = everything(Ledger(talk, "newer").memories)
+        Ledger(talk, "newer").memories.pin(row.id, pinned=True)
+
+    async def places() -> list[str]:
+        return [line.session_id for line in await mind.recall("zebra", session="older") if line.text == "colour is red"]
+
+    await mind.say("a zebra came by", "it grazed " * 200, session="older")
+    await mind.say("colour is red", session="newer")
+    await store.write(pin)
+    await mind.say("size is one", "shape is two", session="third")
+    assert await places() == ["newer"]
+    await mind.say("colour is red", session="older")
+    await mind.say("depth is three", "age is four", session="third")
+    assert await places() == ["older"]
+
+
+async def test_what_is_over_when_it_is_added_is_a_change(store: Store) -> None:
+    """A line that was read before may repeat it; what holds says nothing of lines that were read."""
+
+    def changes(talk: Talk, *added: Remembered) -> int:
+        ledger = Ledger(talk, "s")
+        ledger.memories.add(added)
+        return talk.lineage("s").scope_changes
+
+    await store.write(lambda talk: talk.begin("s", session_key="k"))
+    before = await store.write(changes)
+    assert await store.write(lambda talk: changes(talk, memory("mem_a"))) == before
+    assert await store.write(lambda talk: changes(talk, memory("mem_b", state="superseded"))) > before

@@ -40,6 +40,11 @@ class Wish:
     every: bool = False
     days: int | None = None
 
+    @property
+    def wants(self) -> bool:
+        """Whether it asks for anything beside what is found by its words."""
+        return bool(self.slots or self.terms or self.kind or self.days is not None)
+
 
 @dataclass(slots=True, kw_only=True)
 class Known:
@@ -56,11 +61,15 @@ class Known:
 
     def head(self, memory: str) -> str:
         """What was not superseded yet in the line of closings from a memory on."""
-        passed = {memory}
-        while (after := self.closings.get(memory)) and after not in passed:  # rows that were imported may close each other
-            passed.add(after)
-            memory = after
-        return memory
+        return chain(memory, self.closings)[-1]
+
+
+def chain(memory: str, closings: Mapping[str, str]) -> list[str]:
+    """A memory, what closed it, what closed that, and so on."""
+    passed = [memory]
+    while (after := closings.get(passed[-1])) and after not in passed:  # rows that were imported may close each other
+        passed.append(after)
+    return passed
 
 
 class Spot(NamedTuple):

@@ -201,8 +201,8 @@ class Memories:
         if not memories:
             return 0
         self.fresh.update(m.id for m in memories)
-        if any(m.pinned or m.kind == "instruction" for m in memories):
-            self.changed()  # these come along with whatever is recalled
+        if any(m.pinned or m.kind == "instruction" or m.state != "active" for m in memories):
+            self.changed()  # the first two come along with whatever is recalled; what is over may be repeated by any line
         base = self.reserve(len(memories))
         self.tx.many("memories_add", [{**self.key, **columns(m), "number": number} for number, m in enumerate(memories, base + 1)])
         terms = [
@@ -224,7 +224,10 @@ class Memories:
         self.tx.run("scopes_change", **self.key)
 
     def support(self, evidence: Iterable[tuple[str, Evidence]]) -> None:
-        """Say where memories were said, as (memory, evidence); what is known already is not written twice."""
+        """Say where memories were said, as (memory, evidence); what is known already is not written twice.
+
+        Mere additions, but for what was said before any evidence there was: then that is where it was said first.
+        """
         rows = [
             {
                 "tenant": self.tenant,
@@ -239,6 +242,9 @@ class Memories:
         ]
         if rows:
             self.tx.many("evidence_add", rows)
+        again = [(row["memory"], row["lineage"], row["position"], row["start"]) for row in rows if row["memory"] not in self.fresh]
+        if again and self.tx.plain("evidence_foremost", tenant=self.tenant, places=as_json(again)):
+            self.changed()
 
     def link(self, links: Iterable[Link]) -> None:
         """Tie memories of this scope to each other."""

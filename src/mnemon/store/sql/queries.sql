@@ -482,6 +482,19 @@ VALUES (:tenant, :memory, :lineage, :position, :start, :length, :at) ON CONFLICT
 -- name: links_add
 INSERT INTO links (tenant, source, target, kind, rule, at) VALUES (:tenant, :source, :target, :kind, :rule, :at) ON CONFLICT DO NOTHING;
 
+-- name: evidence_foremost @sqlite
+-- Whether there is none before one of these (memory, lineage, position, start), as `evidence_first` looks for it.
+SELECT 1 FROM json_each(:places) j WHERE NOT EXISTS (
+  SELECT 1 FROM evidence f CROSS JOIN messages y ON y.lineage = f.lineage AND y.position = f.position
+  WHERE f.tenant = :tenant AND f.memory = json_extract(j.value, '$[0]') AND y.branch = 0
+    AND (f.lineage, f.position, f.start) < (json_extract(j.value, '$[1]'), json_extract(j.value, '$[2]'), json_extract(j.value, '$[3]'))) LIMIT 1;
+
+-- name: evidence_foremost @postgres
+SELECT 1 FROM json_array_elements(:places ::json) j WHERE NOT EXISTS (
+  SELECT 1 FROM evidence f JOIN messages y ON y.lineage = f.lineage AND y.position = f.position
+  WHERE f.tenant = :tenant AND f.memory = j.value ->> 0 AND y.branch = 0
+    AND (f.lineage, f.position, f.start) < ((j.value ->> 1)::bigint, (j.value ->> 2)::bigint, (j.value ->> 3)::bigint)) LIMIT 1;
+
 -- name: memories_close
 UPDATE memories SET state = :state, valid_to = CASE WHEN valid_from > :until THEN valid_from ELSE :until END,
   closed_at = :at, closed_by = :closed_by, closed_rule = :rule
