@@ -67,6 +67,18 @@ class LongSession:
     compacted_at: int | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """How a stream ends, and how often it tells each of its words."""
+
+    end: bytes
+    told: int
+
+
+CHAT = Kind(end=b"data: [DONE]", told=1)
+RESPONSE = Kind(end=b'"type":"response.completed"', told=5)  # a delta, the text, its part, its item, the whole response
+
+
 def run(work: Coroutine[Any, Any, _T]) -> _T:
     """Run one load on a loop of its own, the garbage collector held back."""
     gc.collect()
@@ -152,15 +164,21 @@ async def alternate(crews: list[Crew], *, turns: int, slices: int) -> None:
         crew.leave()
 
 
-async def streams(port: int, *, count: int, chunks: int, pace: float, cpu: Callable[[], float], rss: Callable[[], float]) -> StreamLoad:
+async def streams(
+    port: int, *, count: int, chunks: int, pace: float, cpu: Callable[[], float], rss: Callable[[], float], responses: bool = False
+) -> StreamLoad:
     """So many streams at once, each in its own session, started a millisecond apart; memory is the highest seen meanwhile."""
     load = StreamLoad()
-    requests = [messages.chat(next(_NUMBERS), session, stream=True) for session in _sessions(count)]
+    if responses:
+        requests = [messages.response(next(_NUMBERS), session) for session in _sessions(count)]
+    else:
+        requests = [messages.chat(next(_NUMBERS), session, stream=True) for session in _sessions(count)]
     connections = [await client.connect(port) for _ in requests]
     await asyncio.sleep(_AFTERWORK)
     before = cpu()
     watch = asyncio.create_task(_watch(load, rss))
-    listening = (_listen(connections[n], requests[n], wait=n / 1000, chunks=chunks, load=load) for n in range(count))
+    kind = RESPONSE if responses else CHAT
+    listening = (_listen(connections[n], requests[n], wait=n / 1000, chunks=chunks, kind=kind, load=load) for n in range(count))
     await _together(listening, 30 + 4 * chunks * pace)
     await asyncio.sleep(_AFTERWORK)
     load.cpu = cpu() - before
@@ -224,19 +242,19 @@ async def _speak(connection: client.Connection, texts: list[bytes], load: JsonLo
             load.failures.append(_described(reply))
 
 
-async def _listen(connection: client.Connection, data: bytes, *, wait: float, chunks: int, load: StreamLoad) -> None:
+async def _listen(connection: client.Connection, data: bytes, *, wait: float, chunks: int, kind: Kind, load: StreamLoad) -> None:
     await asyncio.sleep(wait)
     try:
         reply = await connection.request(data)
     except ConnectionError as error:
         load.failures.append(str(error))
         return
-    arrivals = reply.arrivals
+    arrivals = reply.arrivals[:chunks]
     load.chunks += len(arrivals)
     if reply.status != 200:
         load.failures.append(_described(reply))
-    elif len(arrivals) != chunks or b"[DONE]" not in reply.body[-40:] or b'"stop"' not in reply.body:
-        load.failures.append(f"{len(arrivals)} of {chunks} chunks, end: {bytes(reply.body[-200:]).decode(errors='replace')!r}")
+    elif len(reply.arrivals) != chunks * kind.told or kind.end not in reply.body:
+        load.failures.append(f"{len(reply.arrivals)} words of {chunks}, end: {bytes(reply.body[-200:]).decode(errors='replace')!r}")
     else:
         load.first.append(arrivals[0] - reply.sent)
         load.gaps += [later - earlier for earlier, later in itertools.pairwise(arrivals)]

@@ -49,11 +49,19 @@ def chat(number: int, session: str, *, key: str | None = None, stream: bool = Fa
     fields: dict[str, object] = {"model": MODEL, "messages": [{"role": "user", "content": message(number)}]}
     if stream:
         fields |= {"stream": True, "stream_options": {"include_usage": True}}
+    return _post("/v1/chat/completions", fields, {"X-Hermes-Session-Id": session} | ({"X-Hermes-Session-Key": key} if key else {}))
+
+
+def response(number: int, session: str) -> bytes:
+    """The same message as a streamed response."""
+    fields: dict[str, object] = {"model": MODEL, "input": message(number), "stream": True}
+    return _post("/v1/responses", fields, {"X-Hermes-Session-Id": session})
+
+
+def _post(path: str, fields: dict[str, object], names: dict[str, str]) -> bytes:
     body = json.dumps(fields, separators=(",", ":")).encode()
-    names = {"X-Hermes-Session-Id": session} | ({"X-Hermes-Session-Key": key} if key else {})
-    head = (
-        "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-        f"Authorization: Bearer {KEY}\r\n" + "".join(f"{name}: {value}\r\n" for name, value in names.items())
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nAuthorization: Bearer {KEY}\r\n" + "".join(
+        f"{name}: {value}\r\n" for name, value in names.items()
     )
     head += f"Content-Length: {len(body)}\r\n\r\n"
     return head.encode() + body

@@ -14,7 +14,7 @@ from bench import client, contestants, jobs, load, messages, processes, scopes
 from bench.processes import BenchError, Server
 
 CLIENTS = (1, 16, 64)
-STREAMS = ((64, 0.05), (200, 0.05), (1000, 0.2))
+STREAMS = ((1, 0.05), (64, 0.05), (200, 0.05), (1000, 0.2))
 SLICES = 5
 LONG_BUDGET = 4096
 
@@ -170,16 +170,31 @@ class Runner:
                 if count == STREAMS[-1][0]:
                     told.put("memory.1000", server.name, seen.rss)
                     told.put("memory.growth", server.name, seen.rss - alone[server.name])
+            self._responses([server for server in servers if server.name == "mnemon"], count, pace, told)
 
-    def _tell_streams(self, seen: load.StreamLoad, name: str, count: int, told: Round) -> None:
-        told.put(f"stream.failed@{count}", name, len(seen.failures))
+    def _responses(self, servers: list[Server], count: int, pace: float, told: Round) -> None:
+        """The same streams as responses, beside what the bare relay took to pass on chat completions."""
+        for server in servers:
+            work = load.streams(
+                server.port, count=count, chunks=self._plan.chunks, pace=pace, cpu=server.cpu, rss=server.rss, responses=True
+            )
+            seen = load.run(work)
+            server.check()
+            self._tell_streams(seen, server.name, count, told, kind="response")
+            for figure in ("cpu", "first", "gap"):
+                bare = told.figures.get(f"stream.{figure}@{count}", {}).get("bare")
+                if bare is not None:
+                    told.put(f"response.{figure}@{count}", "bare", bare)
+
+    def _tell_streams(self, seen: load.StreamLoad, name: str, count: int, told: Round, *, kind: str = "stream") -> None:
+        told.put(f"{kind}.failed@{count}", name, len(seen.failures))
         if seen.failures:
-            told.notes.append(f"{name}, {count} streams: {len(seen.failures)} failed (first: {seen.failures[0]})")
+            told.notes.append(f"{name}, {count} {kind}s: {len(seen.failures)} failed (first: {seen.failures[0]})")
         if seen.chunks:
-            told.put(f"stream.cpu@{count}", name, seen.cpu / seen.chunks * 1e6)
+            told.put(f"{kind}.cpu@{count}", name, seen.cpu / seen.chunks * 1e6)
         if seen.gaps:
-            told.put(f"stream.first@{count}", name, statistics.median(seen.first) * 1000)
-            told.put(f"stream.gap@{count}", name, statistics.quantiles(seen.gaps, n=20)[-1] * 1000)
+            told.put(f"{kind}.first@{count}", name, statistics.median(seen.first) * 1000)
+            told.put(f"{kind}.gap@{count}", name, statistics.quantiles(seen.gaps, n=20)[-1] * 1000)
 
     def _recall(self, told: Round) -> None:
         """Recall in scopes of many memories, which the first round fills."""
