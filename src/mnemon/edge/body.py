@@ -14,7 +14,7 @@ from mnemon.core import errors
 LARGEST = 10 * 1000 * 1000
 SILENCE = 30.0
 DEEPEST = 128
-BRACKETS = re.compile(rb'"(?:[^"\\\\]|\\\\.)*+"|([\[\]{}])', re.DOTALL)
+BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|([\[\]{}])', re.DOTALL)  # a string, though its end may be missing; or a bracket
 
 Json = dict[str, Any]
 
