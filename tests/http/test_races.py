@@ -122,3 +122,26 @@ async def test_an_id_that_names_another_conversation_by_now(tmp_path: Path, data
         assert [a.headers[ID] for a in answers] == [child] * 3 + ["root"]
         assert len(await world.messages(child)) == 6
         assert await world.messages("root") == [("user", "Anew."), ("assistant", text(answers[-1]))]
+
+
+async def test_of_many_who_create_a_session_one_does(world: World) -> None:
+    """The others hear that it is there, on either database."""
+    for number in range(5):
+        made = await asyncio.gather(*(world.post("/api/sessions", {"id": f"same {number}"}) for _ in range(8)))
+        assert sorted(answer.status_code for answer in made) == [201, *[409] * 7]
+        for answer in made:
+            assert answer.status_code == 201 or error(answer, 409, "session_exists")
+
+
+async def test_a_session_created_while_its_first_turn_runs(world: World) -> None:
+    """The turn is stored in it and nothing of either is lost."""
+    world.model.gate.clear()
+    world.model.asked.clear()
+    async with background(world.chat("First.", "s")) as turn:
+        await world.model.asked.wait()
+        made = await world.post("/api/sessions", {"id": "s", "title": "Mine"})
+        world.model.gate.set()
+    assert made.status_code == 201
+    assert text(turn.result()) == "Reply 1."
+    assert (await world.session("s"))["title"] == "Mine"
+    assert await world.messages("s") == [("user", "First."), ("assistant", "Reply 1.")]

@@ -116,8 +116,7 @@ class Sessions:
     def begin(self, new: NewSession, *, at: float) -> Lineage:
         """Create a session as the root of a lineage of its own. Raises `Conflict` if the id is taken."""
         if self.tx.one("sessions_get", tenant=self.tenant, id=new.id):
-            message = f"there is a session {new.id!r} already"
-            raise errors.Conflict(message, code="session_exists", param="id")
+            raise taken(new.id)
         scope, size = self.scope(new.session_key, new.id)
         row = self.tx.one(
             "lineages_add",
@@ -128,7 +127,9 @@ class Sessions:
             system_prompt=new.system_prompt,
             at=at,
         )
-        lineage = int(row["id"]) if row else 0
+        if row is None:  # another server was quicker
+            raise taken(new.id)
+        lineage = int(row["id"])
         self._insert(new, lineage, at)
         if new.session_key is not None and new.talks:
             self.tx.run("channels_begin", tenant=self.tenant, session_key=new.session_key, lineage=lineage)
@@ -263,6 +264,10 @@ class Sessions:
         """Numbers in `scope` for all passages of a lineage, as far as `upto`."""
         row = self.tx.one("passages_of_lineage", tenant=self.tenant, lineage=lineage, upto=upto)
         return Passages(self.tx, self.tenant, scope).reserve(int(row["n"]) if row else 0)
+
+
+def taken(session_id: str) -> errors.Conflict:
+    return errors.Conflict(f"there is a session {session_id!r} already", code="session_exists", param="id")
 
 
 def missing(session_id: str) -> errors.NotFound:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mnemon.context.compress import Compaction
+from mnemon.core import errors
 from mnemon.core.records import Effective, Json, Lineage, StateLine, StoredMessage, chained
 from mnemon.memory.base import Learned, Memory, Taken
 from mnemon.store.base import Tx
@@ -15,7 +16,7 @@ from mnemon.store.idempotency import Record, Records
 from mnemon.store.messages import Messages, lines_json
 from mnemon.store.receipts import Receipts
 from mnemon.store.removals import Removals
-from mnemon.store.sessions import NewSession, Sessions, Usage
+from mnemon.store.sessions import NewSession, Sessions, Usage, taken
 from mnemon.turn import reply as replies
 from mnemon.turn.commands import is_command
 from mnemon.turn.keeping import Keeper, Made
@@ -106,13 +107,15 @@ def prepared(tx: Tx, result: Result, *, chain: bytes) -> Lineage:
             model=request.model,
             talks=request.origin == "user",
         )
-        lineage = sessions.begin(new, at=result.at)
+        try:
+            lineage = sessions.begin(new, at=result.at)
+        except errors.Conflict:  # it was created while the model spoke
+            lineage = created(sessions, new)
         sessions.advance(lineage.id, next_position=following, chain=chain, at=result.at)
-        return lineage
+        return bound(sessions, lineage, new.session_key)
     sessions.advance(lineage.id, next_position=following, chain=chain, at=result.at)
     sessions.identify(lineage.tip, request.identity)
-    if lineage.session_key is None and begun.session_key is not None:
-        lineage = replace(lineage, scope=sessions.bind(lineage, begun.session_key), session_key=begun.session_key)
+    lineage = bound(sessions, lineage, begun.session_key)
     if begun.cut is not None:
         Messages(tx, request.tenant, lineage.id).archive(start=begun.cut, number=lineage.branches + 1, at=result.at)
         Removals(tx, request.tenant, lineage.scope).edited_away(lineage.id, start=begun.cut, at=result.at)
@@ -121,6 +124,21 @@ def prepared(tx: Tx, result: Result, *, chain: bytes) -> Lineage:
         else:
             sessions.branched(lineage.id)
     return lineage
+
+
+def created(sessions: Sessions, new: NewSession) -> Lineage:
+    """A session that somebody created for this very turn. Raises `Conflict` if it is anything else by now."""
+    lineage = sessions.held(new.id)
+    if lineage is None or lineage.chain or new.session_key not in (None, lineage.session_key or new.session_key):
+        raise taken(new.id)
+    return lineage
+
+
+def bound(sessions: Sessions, lineage: Lineage, session_key: str | None) -> Lineage:
+    """The lineage with its key, which it may get only now."""
+    if lineage.session_key is not None or session_key is None:
+        return lineage
+    return replace(lineage, scope=sessions.bind(lineage, session_key), session_key=session_key)
 
 
 def learn(tx: Tx, result: Result, lineage: Lineage, memory: Memory) -> tuple[Learned, Taken]:

@@ -196,7 +196,7 @@ SELECT id FROM lineages WHERE id = :lineage AND tenant = :tenant FOR UPDATE;
 
 -- name: lineages_add
 INSERT INTO lineages (tenant, root, tip, scope, session_key, system_prompt, last_active)
-VALUES (:tenant, :root, :root, :scope, :session_key, :system_prompt, :at) RETURNING id;
+VALUES (:tenant, :root, :root, :scope, :session_key, :system_prompt, :at) ON CONFLICT (tenant, root) DO NOTHING RETURNING id;
 
 -- name: lineages_advance
 UPDATE lineages SET next_position = :next_position, chain = :chain, last_active = :at WHERE id = :lineage AND tenant = :tenant;
