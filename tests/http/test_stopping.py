@@ -99,3 +99,21 @@ async def test_a_run_stopped_over_and_over_has_one_end(world: World) -> None:
     world.model.gate.set()
     async with asyncio.timeout(SOON):
         await world.say("Next.", "s")
+
+
+async def test_who_asks_again_does_not_join_a_turn_that_is_stopped(world: World) -> None:
+    """A retry that comes while the first try is still being given up gets an answer of its own."""
+    turns = world.app.state.services.turns
+    world.model.gate.clear()
+    first = asyncio.create_task(world.chat("Once.", headers={"Idempotency-Key": "k"}))
+    await world.model.asked.wait()
+    async with database_at_a_standstill(world):
+        (stopped,) = turns.running
+        stopped.cancel()
+        await asyncio.sleep(MOMENT)
+        again = asyncio.create_task(world.say("Once.", headers={"Idempotency-Key": "k"}))
+        await asyncio.sleep(MOMENT)
+    error(await first, 409, "cancelled")
+    world.model.gate.set()
+    async with asyncio.timeout(SOON):
+        assert (await again).headers.get("Idempotency-Replayed") is None

@@ -128,8 +128,8 @@ class Watch:
             self._watcher.cancel()
         if not isinstance(error, asyncio.CancelledError):
             return False
-        if self._leave_cancels and self._running and self._running.task and not self._running.watchers:
-            self._running.task.cancel()
+        if self._leave_cancels and self._running and not self._running.watchers:
+            self._running.cancel()
         if self._left and self._task:
             self._task.uncancel()
         return self._left

@@ -113,7 +113,7 @@ class Turns:
         if self.stopping:
             raise errors.Stopped("the server is shutting down; send the request again")
         wanted = request.idempotency
-        if wanted and (joined := self.by_slot.get(wanted.slot)):
+        if wanted and (joined := self.by_slot.get(wanted.slot)) and not joined.cancelled:
             if joined.fingerprint != wanted.fingerprint:
                 message = f"the Idempotency-Key {wanted.key!r} is in use with another body"
                 raise errors.Conflict(message, code="idempotency_key_conflict", param="Idempotency-Key")
