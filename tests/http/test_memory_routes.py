@@ -157,7 +157,8 @@ async def test_an_export_can_be_imported_and_again(world: World) -> None:
     assert {m["origin"] for m in theirs} == {"import"}
     (change,) = await listed(world, "/reversals", "copy")
     assert MONOLITH.rstrip(".") in change["now"]["text"]
-    error(await world.client.post("/v1/memory/import", content=b'{"id": 5}\n', headers={CHANNEL: "copy"}), 400, "invalid_import", "line 1")
+    for line in (b'{"id": 5}', b'{"id": "mem_\\u0000", "text": "x"}', b'{"id": "mem_1", "text": "x", "rule": "\\u0000"}'):
+        error(await world.client.post("/v1/memory/import", content=line, headers={CHANNEL: "copy"}), 400, "invalid_import", "line 1")
     error(await world.client.post("/v1/memory/import", content=b"", headers={CHANNEL: "copy"}), 400, "invalid_import")
 
 
@@ -426,6 +427,7 @@ async def test_filters_that_can_show_nothing_are_refused(world: World) -> None:
     await noted(world, "The gate opens at nine.")
     await world.say("Hello.", "elsewhere", "another key")
     error(await call(world, "GET", "?after=mem_none"), 404, "memory_not_found", "after")
+    error(await call(world, "GET", "?after=%00"), 400, "invalid_request", "after")
     for session in ("never", "elsewhere"):
         error(await call(world, "GET", f"?session={session}"), 404, "session_not_found", "session")
     for query, field in (

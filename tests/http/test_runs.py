@@ -439,6 +439,7 @@ async def test_unknown_and_foreign_runs_are_not_there(two: tuple[World, World]) 
         ({"input": "x", "conversation_history": "x"}, "conversation_history"),
         ({"input": "x", "conversation_history": ["x"]}, "conversation_history[0]"),
         ({"input": "x", "previous_response_id": 5}, "previous_response_id"),
+        ({"input": "x", "previous_response_id": "resp_\x00"}, "previous_response_id"),
         ({"input": "x", "temperature": "hot"}, "temperature"),
         ({"input": "x", "stream": True}, "stream"),
         ({"input": "x", "store": False}, "store"),

@@ -83,7 +83,7 @@ async def index(request: Request) -> Response:
     wishes.only(query, "kind", "slot", "text", "session", "from", "to", "origin", "state", "as_of", "limit", "after")
     wanted = wishes.wanted(query)
     limit = schemas.query_integer(query, "limit", default=50, low=1, high=1000)
-    after = query.get("after", "")
+    after = wishes.text(query["after"], "after", most=wishes.LONGEST_QUERY) if "after" in query else ""
 
     def work(tx: Tx) -> list[Remembered]:
         return desk.page(tx, asked.tenant, asked.scope(tx), wanted, limit=limit + 1, after=after)

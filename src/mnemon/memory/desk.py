@@ -248,6 +248,8 @@ def read_back(line: Json) -> tuple[Remembered, list[Link]]:
     columns: dict[str, Any] = {name: line[name] for name in SAME if name in line and name != "slot"}
     if not isinstance(columns.get("id"), str) or not isinstance(columns.get("text"), str) or not columns["text"].strip():
         raise ValueError("id and text must be texts")
+    if any(isinstance(value, str) and "\x00" in value for value in columns.values()):
+        raise ValueError("no text may hold a NUL character")
     row = msgspec.convert(
         {
             "kind": "fact", "origin": "import", "rule": "import", "version": 0, "valid_from": 0.0, "recorded_at": 0.0, **columns,

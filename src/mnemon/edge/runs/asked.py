@@ -73,7 +73,7 @@ def identity_of(app: Services, request: Request, body: Json, *, previous: Any) -
         if named is not None and header not in (None, named):
             raise schemas.wrong(field, f"names another one than the header {identities.HEADERS[field]}", code=identities.CODES[field])
         identity = replace(identity, **{field: header or named})
-    if previous is not None and (not isinstance(previous, str) or not previous):
+    if previous is not None and (not isinstance(previous, str) or not previous or "\x00" in previous):
         raise schemas.wrong("previous_response_id", "must be the id of a response")
     return replace(identity, session_id=ids.session()) if identity.stateless and previous is None else identity
 
