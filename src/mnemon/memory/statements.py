@@ -100,12 +100,11 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What a question is after: its kinds, the (subject, attribute) it may mean, names in it as written, and its content words.
+    """What a question is after: its kinds, the (subject, attribute) it may mean, and its content words.
 
     The slots are guesses, best first: they are for looking up, a question changes nothing.
     """
 
     kinds: frozenset[Asking] = frozenset()
     slots: tuple[tuple[str, str], ...] = ()
-    entities: tuple[str, ...] = ()
     terms: tuple[str, ...] = ()

@@ -231,9 +231,10 @@ class Weave:
         return None
 
     def place(self, line: Recalled) -> str:
-        self.lines[line.key] = line
-        self.by_message.setdefault((line.session_id, line.position), []).append(line.key)
-        return line.key
+        key = line.key
+        self.lines[key] = line
+        self.by_message.setdefault((line.session_id, line.position), []).append(key)
+        return key
 
     def stated_on(self, line: Recalled) -> list[Remembered]:
         ids = [s.memory for spots in (self.telling, self.echoes) for s in on(line, spots)] if line.session_id else line.memories
@@ -374,14 +375,19 @@ def spots_of(known: Known) -> dict[tuple[str, int], list[Spot]]:
 
 def on(line: Recalled, spots: Mapping[tuple[str, int], Sequence[Spot]]) -> list[Spot]:
     """What stands on a line, at least in part."""
+    here = spots.get((line.session_id, line.position))
+    if not here:
+        return []
     start, end = line.start, line.start + len(line.text)
-    return [s for s in spots.get((line.session_id, line.position), ()) if s.start < end and s.end > start]
+    return [s for s in here if s.start < end and s.end > start]
 
 
 def stating(line: Recalled, spots: Sequence[Spot]) -> Recalled:
     """A line that says which memories stand on it."""
+    if all(s.memory in line.memories for s in spots):
+        return line
     ids = tuple(dict.fromkeys((*line.memories, *(s.memory for s in spots))))
-    return line if ids == line.memories else line._replace(memories=ids)
+    return line._replace(memories=ids)
 
 
 def without(passage: Recalled, stretches: Sequence[tuple[int, int]]) -> list[Recalled]:
