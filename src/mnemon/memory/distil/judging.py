@@ -129,11 +129,15 @@ def _same_values(one: Candidate, two: Candidate) -> bool:
 def _closed(candidate: Candidate, known: Sequence[Statement]) -> tuple[list[Statement], str, bool]:
     if candidate.cue == "addition":
         return [], "", False
-    same = [s for s in _of_slot(candidate, known) if _as_limited(candidate, s.candidate)]
+    same = _of_slot(candidate, known)
+    # What is cheap to see is looked at first: nearly all of them hold beside the new one.
     opposite = [
         s
         for s in same
-        if _as_wide(candidate, s.candidate) and s.candidate.negated != candidate.negated and _same_values(s.candidate, candidate)
+        if s.candidate.negated != candidate.negated
+        and _same_values(s.candidate, candidate)
+        and _as_limited(candidate, s.candidate)
+        and _as_wide(candidate, s.candidate)
     ]
     if opposite:
         return opposite, "opposite", True
@@ -142,7 +146,7 @@ def _closed(candidate: Candidate, known: Sequence[Statement]) -> tuple[list[Stat
         s
         for s in same
         if candidate.single and s.candidate.single and candidate.values and s.candidate.values and not _same_values(candidate, s.candidate)
-        if not _moved_elsewhere(candidate, s.candidate)
+        if _as_limited(candidate, s.candidate) and not _moved_elsewhere(candidate, s.candidate)
         if candidate.cue != "none" or (_comparable(candidate.values[0], s.candidate.values[0]) and not _yet_to_come(candidate, s.candidate))
     ]
     if newer:
