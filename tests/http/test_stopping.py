@@ -8,13 +8,17 @@ import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+import psycopg
 import pytest
+from psycopg import sql
 
 from mnemon.store.base import Tx
 from mnemon.store.postgres import THREADS
+from tests.http.conftest import emptied
 from tests.http.test_runs import ended, events, names, start
-from tests.http.world import World, background, error, running
+from tests.http.world import World, background, error, running, until
 
 MOMENT = 0.05  # for a turn to go as far as it can by itself
 SOON = 5.0
@@ -117,3 +121,41 @@ async def test_who_asks_again_does_not_join_a_turn_that_is_stopped(world: World)
     world.model.gate.set()
     async with asyncio.timeout(SOON):
         assert (await again).headers.get("Idempotency-Replayed") is None
+
+
+@pytest.mark.postgres
+async def test_what_could_not_be_given_back_is_given_back_later(tmp_path: Path, shared_postgres: str) -> None:
+    """A turn that failed because the database was away holds neither its session nor its key once that is there again."""
+    async with running(tmp_path, shared_postgres) as one, running(tmp_path, shared_postgres) as other:
+        await one.say("Before.", "s")
+        driver: Any = one.app.state.services.driver
+        one.model.gate.clear()
+        turn = asyncio.create_task(one.chat("Lost.", "s", headers={"Idempotency-Key": "k"}))
+        await asyncio.sleep(MOMENT)
+        await one.model.asked.wait()
+        connects = driver.connects
+        async with database_away(shared_postgres):
+            one.model.gate.set()
+            error(await turn, 503)
+        while driver.connects == connects:  # noqa: ASYNC110 - a thread of the driver counts
+            await asyncio.sleep(MOMENT)
+
+        async def answered() -> bool:  # each connection to the database is found broken once
+            return (await other.chat("Lost.", "s", headers={"Idempotency-Key": "k"})).status_code == 200
+
+        await until(answered, SOON)
+    emptied(shared_postgres)
+
+
+@contextlib.asynccontextmanager
+async def database_away(url: str) -> AsyncIterator[None]:
+    """Nobody can use the database while the block runs."""
+    name = urlsplit(url).path[1:]
+    with psycopg.connect(url.removesuffix(name) + "postgres", autocommit=True) as connection:
+        allow = sql.SQL("ALTER DATABASE {} WITH ALLOW_CONNECTIONS {}")
+        connection.execute(allow.format(sql.Identifier(name), sql.SQL("false")))
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
+        try:
+            yield
+        finally:
+            connection.execute(allow.format(sql.Identifier(name), sql.SQL("true")))

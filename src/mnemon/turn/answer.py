@@ -10,13 +10,13 @@ import contextlib
 import logging
 from collections.abc import Awaitable
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from mnemon.context import compress, tokens
 from mnemon.core import errors, ids
 from mnemon.core.records import Effective, Json, Message, Prompt, Stated, StoredMessage
-from mnemon.store.base import Tx
-from mnemon.store.idempotency import Record, Records
+from mnemon.store.idempotency import Record
 from mnemon.turn import commit, reply
 from mnemon.turn.journal import Journal
 from mnemon.turn.parts import Parts
@@ -233,18 +233,14 @@ class Answer:
         if begun.lease is None and not request.idempotency:
             return
 
-        def undo(tx: Tx) -> None:
-            if begun.lease is not None:
-                tx.leases(request.tenant).give_up(begun.lease, begun.token)
-            if request.idempotency:
-                Records(tx, request.tenant).give_up(request.idempotency, owner=self.parts.driver.owner)
-
         try:
             async with asyncio.timeout(LAST_WORD_SECONDS):
                 await self.journal.leave(self.running)  # a batch under way would be written behind the deletion of its stream
-                await self.parts.driver.write(undo, durable=False)
+                await self.parts.driver.write(partial(begun.undo, owner=self.parts.driver.owner), durable=False)
         except (errors.StoreError, TimeoutError):
-            log.warning("a lease could not be given back; it ends with this process", exc_info=True)
+            if self.parts.driver.shared:  # else nobody but this process asks for it
+                self.parts.owed.append(begun)
+            log.warning("a lease could not be given back yet", exc_info=True)
 
 
 async def to_its_end(work: Awaitable[T]) -> T:

@@ -11,6 +11,7 @@ from mnemon.memory.base import Memory
 from mnemon.model.base import Model
 from mnemon.store.base import Driver
 from mnemon.turn.naming import Names
+from mnemon.turn.resolve import Begun
 from mnemon.turn.tails import Tails
 
 BESIDE_TRANSCRIPT = 0.75  # of what compression leaves free; the rest is for notes, system text and the newest message
@@ -47,3 +48,5 @@ class Parts:
     clock: Clock
     metrics: Metrics
     tails: Tails = field(default_factory=Tails)
+    owed: list[Begun] = field(default_factory=list)
+    """Turns that failed while the database could not be reached: what they hold is still to be given back."""

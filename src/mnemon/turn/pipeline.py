@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from mnemon.core import errors, ids
@@ -81,12 +83,24 @@ class Turns:
                 running.ping()
 
     async def _heed(self) -> None:
-        """Stop what somebody asked another server to stop."""
+        """Stop what somebody asked another server to stop, and let others have what is not needed here any more."""
         while True:
             await asyncio.sleep(HEED_SECONDS)
             with contextlib.suppress(errors.StoreError):
+                await self._repay()
                 for tenant, name in await self.parts.driver.read(self._to_stop) if self.by_name else ():
                     self.cancel(tenant, name)
+
+    async def _repay(self) -> None:
+        """Give back what failed turns could not."""
+        driver, owed = self.parts.driver, self.parts.owed
+        while owed:
+            begun = owed[0]
+            claim = begun.request.idempotency
+            if claim and claim.slot in self.by_slot:  # by now it is the claim of a turn that runs
+                begun = replace(begun, request=replace(begun.request, idempotency=None))
+            await driver.write(partial(begun.undo, owner=driver.owner), durable=False)
+            owed.pop(0)
 
     async def settle(self) -> None:
         """Write down that works which nobody is at any more were interrupted."""

@@ -58,6 +58,13 @@ class Begun:
     def next_position(self) -> int:
         return self.lineage.next_position if self.lineage else 1
 
+    def undo(self, tx: Tx, *, owner: int) -> None:
+        """Give back what `begin` took."""
+        if self.lease is not None:
+            tx.leases(self.request.tenant).give_up(self.lease, self.token)
+        if self.request.idempotency:
+            Records(tx, self.request.tenant).give_up(self.request.idempotency, owner=owner)
+
     @property
     def begins_anew(self) -> bool:
         """Whether the very first thing the user said was edited."""
