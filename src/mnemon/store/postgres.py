@@ -11,6 +11,7 @@ import contextlib
 import logging
 import os
 import re
+import select
 import selectors
 import socket
 import threading
@@ -223,7 +224,10 @@ class Postgres:
     def _tx(self, mode: str) -> PostgresTx:
         """The thread's own connection of this mode; a relaxed one does not wait for the disk."""
         tx: PostgresTx | None = getattr(self.local, mode, None)
-        if tx is None or tx.connection.closed:
+        if tx is not None and cut(tx.connection):
+            tx.connection.close()
+            tx = None
+        if tx is None:
             try:
                 connection = psycopg.connect(self.url, **self._options(), row_factory=dict_row, autocommit=True)
                 connection.execute(f"{SETTINGS}; SET synchronous_commit = off" if mode == "relaxed" else SETTINGS)
@@ -304,6 +308,15 @@ async def ended(wait: Callable[[], None]) -> bool:
     """Wait for the end of something, but not for ever; whether it came."""
     done, _ = await asyncio.wait([asyncio.ensure_future(asyncio.to_thread(wait))], timeout=CLOSE_SECONDS)
     return bool(done)
+
+
+def cut(connection: psycopg.Connection[Any]) -> bool:
+    """Whether a connection that rests is none any more: all that a server says to one unasked is that it goes away."""
+    if connection.closed:
+        return True
+    waiting = select.poll()
+    waiting.register(connection.fileno(), select.POLLIN)
+    return bool(waiting.poll(0))
 
 
 def transacted(tx: PostgresTx, work: Callable[[base.Tx], T], *, begin: str = "BEGIN") -> T:
