@@ -16,6 +16,7 @@ from psycopg import sql
 
 from mnemon.store.base import Tx
 from mnemon.store.postgres import THREADS
+from mnemon.turn.answer import LAST_WORD_SECONDS
 from tests.http.conftest import emptied
 from tests.http.test_runs import ended, events, names, start
 from tests.http.world import World, background, error, running, until
@@ -159,3 +160,21 @@ async def database_away(url: str) -> AsyncIterator[None]:
             yield
         finally:
             connection.execute(allow.format(sql.Identifier(name), sql.SQL("true")))
+
+
+async def test_a_run_stopped_during_its_commit_is_stored_or_cancelled(world: World) -> None:
+    """Whatever the database makes of a commit that nobody waits for any more, the run and the transcript say the same."""
+    for number in range(3):
+        world.model.gate.clear()
+        world.model.asked.clear()
+        run_id = await start(world, "Stopped.", {"X-Hermes-Session-Id": f"s{number}"})
+        await world.model.asked.wait()
+        async with database_at_a_standstill(world):
+            world.model.gate.set()
+            await asyncio.sleep(MOMENT)
+            world.app.state.services.turns.cancel("default", run_id)
+            await asyncio.sleep(LAST_WORD_SECONDS + MOMENT)
+        async with asyncio.timeout(SOON):
+            found = await ended(world, run_id)
+        stored = (await world.client.get(f"/api/sessions/s{number}/messages")).status_code == 200
+        assert found["status"] == ("completed" if stored else "cancelled")

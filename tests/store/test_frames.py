@@ -28,6 +28,15 @@ async def test_a_stream_is_read_from_any_frame_on(store: Store, seen: int, left:
     assert await store.driver.read(lambda tx: Frames(tx, store.tenant + "-other").after(stream, 0)) == []
 
 
+async def test_a_batch_may_come_again_with_more_behind_it(store: Store) -> None:
+    """Who could not learn whether a batch was written writes it again, and nobody reads anything twice."""
+    stream = steps.unique("run")
+    await written(store, stream)
+    again = [(store.tenant, stream, 4, b"four five ")]
+    await store.driver.write(lambda tx: frames.add_all(tx, again, at=1.0))
+    assert await store.driver.read(lambda tx: Frames(tx, store.tenant).after(stream, 0)) == [*BATCHES[:2], (4, b"four five ")]
+
+
 async def test_streams_are_dropped_one_by_one(store: Store) -> None:
     """What is dropped is gone, its neighbour is not."""
     gone, kept = steps.unique("run"), steps.unique("run")

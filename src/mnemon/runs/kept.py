@@ -57,8 +57,11 @@ class Kept:
 
     def failed(self, tx: Tx, error: errors.MnemonError, *, number: int, frames: bytes, at: float) -> None:
         works = Works(tx, self.tenant)
-        if works.find(self.name, self.kind) is None:
+        found = works.find(self.name, self.kind)
+        if found is None:
             return  # it failed before it began: whoever asked hears of it, and there is nothing to read later
+        if found.status in ("completed", "incomplete"):
+            return  # it was stopped while nobody knew that its commit went through
         works.finish(self.name, self.kind, status=end_of(error), body=self.wire.shown(), said=None, at=at)
         Frames(tx, self.tenant).add(self.name, number=number, data=frames, at=at)
 

@@ -58,7 +58,9 @@ DELETE FROM idempotency WHERE at < :before;
 -- The event log: frames of streams ------------------------------------------------------------------------------------
 
 -- name: frames_add
-INSERT INTO frames (stream, number, data, at) VALUES (:stream, :number, :data, :at);
+-- A batch whose writing was not known to have succeeded comes again, perhaps with more behind it.
+INSERT INTO frames (stream, number, data, at) VALUES (:stream, :number, :data, :at)
+ON CONFLICT (stream, number) DO UPDATE SET data = excluded.data, at = excluded.at;
 
 -- name: frames_after
 -- A batch bears the number of its first frame: the one before may hold the frame that is asked for.
