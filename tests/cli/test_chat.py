@@ -108,7 +108,7 @@ def test_a_key_alone_continues_its_transcript(server: Server, upstream: Upstream
 
 def test_compression_is_followed(upstream: Upstream) -> None:
     """When the server continues a session under another id, the client goes along: all turns are in one lineage."""
-    with servers.running(upstream=upstream, env={"MNEMON_CONTEXT_BUDGET": "512", "MNEMON_RECALL_TOKENS": "100"}) as small:
+    with servers.running(upstream=upstream, env={"MNEMON_CONTEXT_BUDGET": "512", "MNEMON_RECALL_TOKENS": "0"}) as small:
         lines = [f"note {number}: " + "some words to fill the budget " * 6 for number in range(12)]
         ended = chat(small, "--session", "long", stdin="\n".join(lines))
         assert len(ended.stdout.splitlines()) == len(lines)

@@ -116,7 +116,6 @@ def wire(message: StoredMessage) -> dict[str, Any]:
         "id": message.position,
         "session_id": message.session_id,
         "role": message.role,
-        "origin": message.origin or None,
         "content": body.get("content"),
         "tool_call_id": body.get("tool_call_id"),
         "tool_calls": body.get("tool_calls"),
@@ -127,5 +126,6 @@ def wire(message: StoredMessage) -> dict[str, Any]:
         "reasoning": body.get("reasoning"),
         "reasoning_content": body.get("reasoning_content"),
         "refusal": body.get("refusal"),
+        "origin": message.origin or None,
         "deleted": message.erased,
     }

@@ -202,7 +202,9 @@ class Postgres:
         """Once submitted a unit of work is carried out, whoever stops waiting for it."""
         loop = asyncio.get_running_loop()
         if self.threads:
-            return asyncio.shield(loop.run_in_executor(self.threads, run, work))
+            submitted = loop.run_in_executor(self.threads, run, work)
+            submitted.add_done_callback(lambda late: late.cancelled() or late.exception())  # perhaps nobody is left to hear of it
+            return asyncio.shield(submitted)
         refused: asyncio.Future[T] = loop.create_future()
         refused.set_exception(errors.Unavailable("the database is closed"))
         return refused
