@@ -26,10 +26,10 @@ format: $(READY) ## format the code and repair what the linter can
 	$(BIN)/ruff format
 
 test: $(READY) ## all tests that need no PostgreSQL
-	$(BIN)/python -m pytest -m "not postgres"
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not postgres"
 
 test-all: $(READY) ## all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 serve: $(READY) ## run the server with its defaults
 	$(BIN)/mnemon serve
