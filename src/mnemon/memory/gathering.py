@@ -71,7 +71,7 @@ def called_up(memories: Memories, shelf: Shelf, places: Sequence[Place], *, quer
         most=FOUND_OF_ALL if wish.every else FOUND,
         pinned=PINNED,
         instructions=INSTRUCTIONS,
-        newest=FOUND_OF_ALL if wish.days is not None else 0,
+        newest=FOUND_OF_ALL if wish.days is not None else FOUND if wish.oneself else 0,
         since=query.at - DAY * wish.days if wish.days else 0.0,
     )
     rest = look(memories, shelf, call)

@@ -51,10 +51,16 @@ DONE = {
     }.items()
     for stem in words.words(names)
 }
-SELF = re.compile(r"\b(?:who\s+am\s+i|about\s+me|know\s+me|describe\s+me|introduce\s+me|what\s+am\s+i)\b", re.IGNORECASE)
+SELF = re.compile(
+    r"\b(?:who\s+(?:am\s+i|are\s+we|i\s+am|we\s+are)|(?:about|know|describe|introduce|remember)\s+(?:me|us|myself|ourselves)\b(?!\s+to\b)|what\s+am\s+i"
+    r"|what\s+(?:do|did)\s+(?:i|we)\s+do(?=\s*(?:[?.!]|$|for\s+(?:a\s+living|work)))|(?:my|our)\s+names?\b|where\s+do\s+(?:i|we)\s+(?:work|live|come)"
+    r"|(?:have|did)\s+i\s+(?:told|tell)\s+you(?=\s*(?:[?.!]|$|so\s+far|about\s+(?:me|us)))|for\s+a\s+living)",
+    re.IGNORECASE,
+)
 SPEAKER = re.compile(r"\b(?:i|me|my|mine|we|us|our|ours)\b", re.IGNORECASE)
 OF_SELF = tuple(
-    slot_of("user", attribute) for attribute in ("name", "is", "home", "employer", "work as", "age", "spouse", "write", "build")
+    slot_of("user", attribute)
+    for attribute in ("name", "is", "from", "home", "employer", "work as", "job", "age", "spouse", "have kid", "write", "build")
 )
 
 
@@ -103,6 +109,7 @@ def wish(text: str) -> Wish:
         when=not WHEN.isdisjoint(asked.kinds),
         history=days is not None or not HISTORY.isdisjoint(asked.kinds),
         every=not EVERY.isdisjoint(asked.kinds),
+        oneself=SELF.search(text) is not None,
     )
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Protocol
 
 from mnemon.core import ids
 from mnemon.core.records import Json
-from mnemon.memory.statements import Candidate, Distilled, Origin, Refusal, Statement, Verdict, When
+from mnemon.memory.statements import CHANGE_OF_MIND, Candidate, Distilled, Origin, Refusal, Statement, Verdict, When
 from mnemon.store.base import Tx
 from mnemon.store.memories import DETAILS, JUST_SAID, NEWEST, Details, Evidence, Link, Memories, Open, Relation, Remembered, slot_of
 
@@ -170,7 +170,8 @@ def entered(
     """The memory that a candidate became or was merged into, with its evidence; None if it was refused."""
     here = place(turn, said.position, candidate)
     if verdict.outcome == "added":
-        row = memory(candidate, origin=said.origin, at=turn.at, version=turn.version, began=began)
+        turned = replace(candidate, rule=verdict.rule) if verdict.rule == CHANGE_OF_MIND else candidate
+        row = memory(turned, origin=said.origin, at=turn.at, version=turn.version, began=began)
         changes.added.append(row)
         changes.account["added"].append({"id": row.id, "kind": row.kind, "rule": verdict.rule, "evidence": here})
         name = row.id

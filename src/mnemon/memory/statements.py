@@ -12,6 +12,7 @@ Kind = Literal["fact", "preference", "instruction", "decision", "event", "plan"]
 Cue = Literal["none", "addition", "update", "correction", "reversal", "retraction"]
 Grain = Literal["instant", "day", "week", "month", "quarter", "year"]
 Origin = Literal["user", "assistant", "tool", "job", "import"]
+CHANGE_OF_MIND = "change_of_mind"  # the rule of a statement that turns a position round, whether or not it is known which
 Asking = Literal["why", "when", "before", "after", "still", "changed", "how_many", "list_all", "who", "where", "which", "what", "how"]
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from mnemon.core import clock
 from mnemon.core.records import Recalled
 from mnemon.memory import echoes
+from mnemon.memory.statements import CHANGE_OF_MIND
 from mnemon.store.memories import BY_HAND, Called, Evidence, Link, Remembered
 
 STANDING = "instruction"
@@ -19,7 +20,6 @@ NOTE = "note "
 ALPHABET = 26
 BROUGHT = ("successor", "predecessor", "link")
 LIKELY = ("kind", "terms", "period")
-TURNED = "change_of_mind"  # the rule of a statement that turns a position round, whether or not it is known which
 GOOD = 0.5  # of the best score
 WORD = re.compile(r"\w")
 
@@ -29,6 +29,7 @@ class Wish:
     """What a question asks for, as far as the ledger can help.
 
     Slots by name, terms and a kind of statement to look for; and whether it is about times, about what was before, or about all there is.
+    `oneself`: it is about the user, of whom whatever was stated tells something.
     `days` is how far back it wants to look over what was stated, however that is worded: None for a question that is no review.
     """
 
@@ -38,6 +39,7 @@ class Wish:
     when: bool = False
     history: bool = False
     every: bool = False
+    oneself: bool = False
     days: int | None = None
 
     @property
@@ -324,7 +326,7 @@ class Weave:
         """What took the place of something says since when it holds."""
         replaced = [k for k in self.links.get(memory.id, {}).values() if k.source == memory.id and k.kind != "cause"]
         if not replaced and memory.id not in self.heads:
-            turned = memory.rule == TURNED  # it says itself that it took the place of something
+            turned = memory.rule == CHANGE_OF_MIND  # it says itself that it took the place of something
             return [f"(current since {clock.day(memory.valid_from)}; a change of mind)"] if turned else []
         parts = [f"current since {clock.day(memory.valid_from)}"]
         for link in replaced:

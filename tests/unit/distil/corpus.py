@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from mnemon.memory.distil import distil, judge
-from mnemon.memory.statements import Candidate, Distilled, Statement, Verdict
+from mnemon.memory.statements import CHANGE_OF_MIND, Candidate, Distilled, Statement, Verdict
 
 SAID = datetime(2026, 6, 17, 12, tzinfo=UTC).timestamp()
 DAY = 86400.0
@@ -174,10 +174,31 @@ def measure_pairs(name: str) -> Figures:
     return Figures(cases=len(cases), met=len(cases) - len(misses), decision=closing, misses=tuple(misses))
 
 
+def marked(case: Case, among: list[Statement]) -> bool:
+    """Whether the last message is shown as what holds now: it closes what was said, or is marked as a change of mind."""
+    turned = any(c.rule == CHANGE_OF_MIND for c in heard(case.messages[-1]).candidates)
+    got, verdicts = verdict(case, among)
+    return turned or got.startswith("touches") or any(v.closes or v.rule == CHANGE_OF_MIND for v in verdicts)
+
+
+def measure_turns(name: str) -> Figures:
+    """`decision` is about marking: marked what turns something round, and nothing else."""
+    marking, misses = Score(), []
+    cases = load(name)
+    among = bystanders()
+    for case in cases:
+        wanted, got = case.expected[0] == "turns", marked(case, among)
+        marking.note(wanted=wanted, got=got)
+        if wanted != got:
+            misses.append(f"{' || '.join(case.messages)}  wanted {case.expected[0]}")
+    return Figures(cases=len(cases), met=len(cases) - len(misses), decision=marking, misses=tuple(misses))
+
+
 def main(names: list[str]) -> None:
     """Print the figures of these files."""
     for name in names:
-        figures = measure_pairs(name) if "pairs" in name else measure_sentences(name)
+        measure = measure_turns if "turns" in name else measure_pairs if "pairs" in name else measure_sentences
+        figures = measure(name)
         sys.stdout.write(
             "\n".join(figures.misses) + f"\n{name}: {figures.met} of {figures.cases} as expected; kept or closed: {figures.decision}\n\n"
         )

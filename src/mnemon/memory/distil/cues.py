@@ -57,7 +57,7 @@ CORRECTION = _any(
     r"^(?:no|sorry|wait|oops|actually|err?)\b[,:]?\s[^.!?]*(?:,|\band)\s+not\s+\S|^(?:(?:no|sorry|wait|oops)[,:]?\s+)?not\s[^,]{1,30},\s",
 )
 REVERSAL = _any(
-    r"after\s+all\b|on\s+second\s+thoughts?\b|thought\s+better\b|rethought\b|decided\s+against\b|pulled\s+out\b|fell\s+through\b|ended\s+up\b|reconsidered\b|shelved\b",
+    r"after\s+all\b(?!\s+(?:the|these|those|this|my|our|his|her|their)\b)|on\s+second\s+thoughts?\b|thought\s+better\b|rethought\b|decided\s+against\b|pulled\s+out\b|fell\s+through\b|ended\s+up\b|reconsidered\b|shelved\b",
     r"(?:is|are)\s+off\b(?!\s+(?:to|the|with)\b)|instead\b(?!\s+of\s+\w+ing\b)|so\s+much\s+for\b|flipped\b|u-turn\b|backtrack\w*",
     r"changed\s+(?:course|(?:my|our)\s+minds?|tack|direction)\b|change\s+of\s+(?:plans?|heart|mind|course)\b",
     r"scrap(?:ped)?\s+(?:that|the|it|our|my)\b|gave\s+in\b|caved(?:\s+in)?\b|overrul\w+|backed\s+out\b|withdr[ae]wn?\b",
@@ -70,16 +70,10 @@ REVERSAL = _any(
 )
 # Words by which a position is turned round, whatever it was; they need not name it again.
 TURNED = _any(
-    r"after\s+all\b|on\s+second\s+thoughts?\b|thought\s+better\b|rethought\b|reconsidered\b|in\s+the\s+end\b|ended\s+up\b|instead\b(?!\s+of\s+\w+ing\b)",
+    r"after\s+all\b(?!\s+(?:the|these|those|this|my|our|his|her|their)\b)|on\s+second\s+thoughts?\b|thought\s+better\b|rethought\b|reconsidered\b|in\s+the\s+end\b|ended\s+up\b|instead\b(?!\s+of\s+\w+ing\b)",
     r"change\s+of\s+(?:plans?|heart|mind|course)\b|changed\s+(?:course|(?:my|our)\s+minds?|tack|direction)\b|decided\s+against\b|u-turn\b|flipped\b",
     r"gave\s+in\b|caved\b|overrul|backed\s+out\b|pulled\s+out\b|fell\s+through\b|so\s+much\s+for\b|scrap\b|(?:is|are)\s+off\b|cancelled\b|called\s+off\b",
     r"again[.!]?$|back\s+(?:in|on|to)\b|out\s+of\s+retirement\b",
-)
-# Those of them that tell of a decision even where it is not known what was decided before.
-DECIDES = _any(
-    r"(?:i|we|i['’](?:m|ve|ll)|we['’](?:re|ve|ll))\s.*\b(?:after\s+all|(?:my|our)\s+minds?|thought\s+better|rethought|reconsidered|gave\s+in|caved|backed\s+out|pulled\s+out"
-    r"|decided\s+against|instead|changed\s+course|called\s+off)\b|on\s+second\s+thoughts?\b|change\s+of\s+(?:plans?|heart|mind|course)\b|so\s+much\s+for\s+(?:that|the|our|my)\b",
-    r"scrap\s+(?:that|the|our|my)\b|(?:plans?|move|wedding|trip|deal|lawsuit|sale)\s+(?:\w+\s+)?(?:is|are)\s+off\b|no\s+\w+\s+after\s+all\b",
 )
 ADDITION = _any(
     r"also\b|as\s+well\b(?!\s+as)|too(?:[.!]?$|,|\s+and\b)|another\b|other\s+\w+\b|in\s+addition\b|besides\b|additional\b|one\s+more\b",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from zoneinfo import ZoneInfo
 
-from mnemon.memory.distil import clauses, phrases, readings, refusals, sentences, times, worth
+from mnemon.memory.distil import clauses, phrases, readings, refusals, sentences, times, turning, worth
 from mnemon.memory.distil.readings import Reading
-from mnemon.memory.statements import Candidate, Distilled, Kind, Origin, Refusal
+from mnemon.memory.statements import CHANGE_OF_MIND, Candidate, Distilled, Kind, Origin, Refusal
 
 VERSION = 1
 MOST = 200  # candidates of one message; a message that says more is a document
@@ -24,6 +24,7 @@ def distil(text: str, *, origin: Origin, said_at: float, timezone: str = "UTC") 
     zone = times.zone_named(timezone)
     candidates: list[Candidate] = []
     refused: list[Refusal] = []
+    announced = False
     for count, piece in enumerate(sentences.pieces(text)):
         if count == MOST_PIECES:
             refused.append(
@@ -40,8 +41,12 @@ def distil(text: str, *, origin: Origin, said_at: float, timezone: str = "UTC") 
         if not rule:
             reading = _read(text[piece.start : piece.end])
             rule = reading.refused
+            if announced and not rule:
+                reading = readings.turned(reading)
             found = [] if rule else list(_candidates(reading, at=piece.start, noted=piece.noted, said_at=said_at, zone=zone))
             rule = rule or ("" if found else worth.nothing_in(reading))
+            # "Okay, you win. We take the train." "Scratch that. We walk."
+            announced = reading.turned and not found if reading.cue.cue != "retraction" else not reading.cue.about
         candidates += found
         if not found:
             end = min(piece.end, piece.start + sentences.LONGEST)
@@ -103,15 +108,15 @@ def _retraction(reading: Reading, at: int) -> Candidate:
 
 def _rule(reading: Reading, kind: Kind, *, noted: bool) -> str:
     """The rule that found a statement, by the words that tell most of it."""
-    if kind == "decision" and reading.cue.cue == "reversal":
-        return "change_of_mind"
+    if reading.turned:
+        return CHANGE_OF_MIND
     return reading.slot.rule if reading.slot is not None else "note" if noted else kind
 
 
 def _candidate(reading: Reading, *, at: int, noted: bool, said_at: float, zone: ZoneInfo) -> Candidate:
     slot, cause, text = reading.slot, reading.cause, reading.text
     cue = reading.cue.cue
-    if cue == "none" and slot is not None and slot.changed:
+    if cue == "none" and ((slot is not None and slot.changed) or turning.soft(text)):
         cue = "update"
     kind = worth.kind_of(reading)
     return Candidate(

@@ -16,7 +16,7 @@ from mnemon.memory import words
 from mnemon.memory.distil import cues, lexicon, limits, matching, owners, phrases, positions, slots, times
 from mnemon.memory.distil.matching import Bag
 from mnemon.memory.distil.readings import GENERIC
-from mnemon.memory.statements import Candidate, Origin, Statement, Verdict
+from mnemon.memory.statements import CHANGE_OF_MIND, Candidate, Origin, Statement, Verdict
 
 STRENGTH: dict[Origin, int] = {"user": 3, "import": 2, "assistant": 1, "tool": 1, "job": 1}
 JUST_NOW = 900  # seconds in which "forget that" can mean what was said last
@@ -28,11 +28,7 @@ COMMON = 3  # statements that may share a word before it tells little
 CLOCK = re.compile(r"\d:\d|\bnoon\b|\bmidnight\b|\d\s*(?:am|pm)\b|o['’]clock", re.IGNORECASE)
 UNIT = re.compile(r"[\d.,]+|^(?:about|around|roughly|almost|nearly|over|under)\b", re.IGNORECASE)
 MEASURES = frozenset({"when", "version", "percent", "number", "code"})
-LIGHT = (
-    "use live work play want like need take pay buy sell make get hate prefer have go come give keep put run start stop move change choose"
-    " decide say tell know see feel find leave bring send become begin hold stay try happen call enjoy love own eat drink write read show"
-).split()
-WEAK = frozenset(stem for form, verb in lexicon.VERBS.items() if verb.lemma in LIGHT for stem in words.normal(form))
+WEAK = frozenset(stem for form, verb in lexicon.VERBS.items() if verb.lemma in lexicon.LIGHT for stem in words.normal(form))
 # What is to be forgotten may be named by what it is: my brother's name, the money that I owe.
 SOFT = frozenset(
     s for w in "fact information info detail data stuff money amount situation matter subject".split() for s in words.normal(w)
@@ -63,6 +59,8 @@ def judge(candidate: Candidate, *, said_at: float, origin: Origin, known: Sequen
     closed, rule, reversal = _closed(candidate, near)
     if not closed and (meant := _meant(candidate, said_at, near)):
         closed, rule = [meant], "correction"
+    if not closed and candidate.cue in ("update", "reversal"):
+        closed, rule, reversal = _turned(candidate, near)
     return Verdict(
         outcome="added",
         rule=rule or ("explains" if explained else "new"),
@@ -70,6 +68,14 @@ def judge(candidate: Candidate, *, said_at: float, origin: Origin, known: Sequen
         explains=explained,
         reversal=reversal,
     )
+
+
+def _turned(candidate: Candidate, known: Sequence[Statement]) -> tuple[list[Statement], str, bool]:
+    """What a phrase that is said of many things turns round: it is closed if only it can be meant, and else the phrase is marked."""
+    found, denied = positions.turned_round(candidate, known)
+    if len(found) == 1 and denied:
+        return found, "reversal", True
+    return [], CHANGE_OF_MIND if found else "", False
 
 
 def _may(origin: Origin, said_at: float, statement: Statement) -> bool:
@@ -346,6 +352,8 @@ def _reverses(candidate: Candidate, old: Candidate, link: Link) -> bool:
     if not limits.limits(candidate.text, candidate.values) <= limits.limits(old.text, old.values):
         return False
     if positions.AGAIN.search(candidate.text) and not (old.negated or positions.GIVEN_UP.search(old.text)):
+        return False
+    if old.negated and positions.AGAIN.search(candidate.text) and positions.AWAY.search(candidate.text):  # it is as it was
         return False
     if (
         old.kind == "event" and not link.named and not (link.kind and positions.CHOICE.search(old.text))

@@ -251,6 +251,11 @@ MANY = frozenset(
     " goal problem issue thing point question idea trick catch reason answer truth result part rule lesson fact concern worry step task"
     " symptom feature advantage disadvantage difference trouble news way bit word one".split()
 )
+# Verbs that say little of what is done.
+LIGHT = frozenset(
+    "use live work play want like need take pay buy sell make get hate prefer have go come give keep put run start stop move change choose"
+    " decide say tell know see feel find leave bring send become begin hold stay try happen call enjoy love own eat drink write read show".split()
+)
 # Others of whom people tell: what is said of them is not said of the speaker.
 PEOPLE = frozenset(
     "mother father mum mom mama dad papa parent brother sister sibling son daughter child kid baby cousin aunt uncle nephew niece"

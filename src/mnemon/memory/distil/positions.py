@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from mnemon.memory import words
-from mnemon.memory.distil import cues, kinds, matching, phrases
-from mnemon.memory.statements import Candidate
+from mnemon.memory.distil import cues, kinds, lexicon, matching, owners, phrases, turning
+from mnemon.memory.distil.readings import GENERIC
+from mnemon.memory.statements import Candidate, Statement
 
 POSITIONS = ("decision", "plan", "preference")
 AGAIN = re.compile(r"\bagain[.!]?$", re.IGNORECASE)
+DENIED = re.compile(r"\b(?:no|never|not|without)\b|n['’]t\b", re.IGNORECASE)
+AWAY = re.compile(r"\b(?:off|out\s+of|gone|without)\b", re.IGNORECASE)
 GIVEN_UP = re.compile(
     r"\b(?:gave|given|giving)\s+up|\b(?:stop|quit|left|cancel|drop|no\s+more|never|vegan|vegetarian|sober|teetotal|done\s+with|through\s+with|retir|swor[en]\s+off|off\b.*\bfor\s+good)",
     re.IGNORECASE,
 )
 HELD = re.compile(  # a position, though it is told as a fact
-    r"\b(?:never|no\s+(?:more\s+)?\w+|only|stays?|staying|committed|settled|final|definitely|decided|chosen|chose|swore|sworn|agreed|picked|opted|signed|keeping|ourselves|myself|going\s+(?:to|on|with)"
+    r"\b(?:never|always|no\s+(?:more\s+)?\w+|only|stays?|staying|committed|settled|final|definitely|decided|chosen|chose|swore|sworn|agreed|picked|opted|signed|keeping|ourselves|myself|going\s+(?:to|on|with)"
     r"|will|certain|fixed|arranged|ordered|booked|out\s+of\s+the\s+question|for\s+good|go(?:es)?\s+into|vegan|vegetarian|sober|teetotal|done\s+with|through\s+with|retir\w+)\b"
     r"|['’]ll\b|\bit\s+is\s*[,.]",
     re.IGNORECASE,
@@ -42,7 +46,8 @@ NO_THING = re.compile(
 
 @lru_cache(maxsize=matching.KEPT)
 def turned(text: str) -> bool:
-    return cues.TURNED.search(text.lower()) is not None
+    low = text.lower()
+    return cues.TURNED.search(low) is not None or turning.firm(low, frozenset(words.WORD.findall(low)))
 
 
 @lru_cache(maxsize=matching.KEPT)
@@ -84,3 +89,55 @@ def fills(about: tuple[str, ...], old: Candidate) -> bool:
 def nouns(old: Candidate) -> tuple[str, ...]:
     """The words of what an older statement is about and of what fills its slot."""
     return (*words.words(old.subject), *words.words(" ".join(old.values)), *words.words(old.attribute))
+
+
+KEPT_IN = re.compile(r"\b(?:all|everything|every|only|whole|stays?|always|full\s+stop)\b", re.IGNORECASE)
+PLACED = re.compile(r"\b(?:in|on|at|with|to|into)\b", re.IGNORECASE)
+
+
+def turned_round(candidate: Candidate, known: Sequence[Statement]) -> tuple[list[Statement], bool]:
+    """The positions that a phrase turns round which is said of many things; and whether it denies just what was held."""
+    how = turning.soft(candidate.text)
+    if not how or owners.of_others(candidate):
+        return [], False
+    fits = TURNS[how]
+    found = [s for s in known if s.candidate.kind != "event" and owners.compatible(candidate, s.candidate) and fits(candidate, s.candidate)]
+    return found, how in ("thing", "there") and all(position(s.candidate) for s in found)
+
+
+def _thing(candidate: Candidate, old: Candidate) -> bool:
+    """What is gone was spoken of."""
+    named = turning.thing(candidate.text)
+    return bool(named) and matching.all_in(named, matching.bag(matching.said(old.text)))
+
+
+def _there(candidate: Candidate, old: Candidate) -> bool:
+    """There is now what was not to be."""
+    return bool(old.negated or DENIED.search(old.text) or GIVEN_UP.search(old.text)) and _shares(candidate, old)
+
+
+def _all(_: Candidate, old: Candidate) -> bool:
+    """All was said to be in one place."""
+    return old.subject not in ("",) and KEPT_IN.search(old.text) is not None and PLACED.search(old.text) is not None
+
+
+def _matter(candidate: Candidate, old: Candidate) -> bool:
+    """What was held is about the same things, or the same is done in another way."""
+    if candidate.subject == old.subject == phrases.USER and candidate.attribute == old.attribute and candidate.values and old.values:
+        return not old.negated and phrases.shape(candidate.values[0]) == phrases.shape(old.values[0])
+    again = AGAIN.search(candidate.text) and AWAY.search(candidate.text) and old.negated  # it is as it was
+    return not again and position(old) and (_shares(candidate, old) or _does(candidate) == _does(old) != "")
+
+
+def _does(candidate: Candidate) -> str:
+    """What the user does by a statement, if that says something."""
+    verb = candidate.attribute.partition(" ")[0] if candidate.subject == phrases.USER else ""
+    return "" if verb in lexicon.LIGHT or not GENERIC.isdisjoint(words.normal(verb)) else verb
+
+
+def _shares(candidate: Candidate, old: Candidate) -> bool:
+    there = matching.bag(old.terms)
+    return any(matching.has(t, there) for t in candidate.terms if t not in owners.relatives() and not t[:1].isdigit())
+
+
+TURNS = {"thing": _thing, "there": _there, "all": _all, "matter": _matter}

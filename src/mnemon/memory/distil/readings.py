@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from mnemon.memory import words
-from mnemon.memory.distil import causes, clauses, cues, frames, lexicon, phrases, refusals, retractions, slots
+from mnemon.memory.distil import causes, clauses, cues, frames, lexicon, phrases, refusals, retractions, slots, turning
 from mnemon.memory.distil.clauses import Clause, Word
 
 MOST_TERMS = 40
@@ -34,6 +34,15 @@ CALL_ME = re.compile(
     r"(?:please\s+|just\s+|you\s+can\s+)*\b(?:call|address)\s+me\s+(?:as\s+)?(?P<name>[^\s,.;!?]+(?:\s+[A-Z][^\s,.;!?]*)?)|\bi\s+go\s+by\s+(?P<by>[^\s,.;!?]+)",
     re.IGNORECASE,
 )
+HELLO = r"(?:(?:[Hh]i|[Hh]ello|[Hh]ey|[Gg]ood\s+\w+|[Gg]reetings)(?:\s+(?:there|all|again))?[,.!]?\s+)"
+PERSON = r"(?P<{}>[A-Z][\w'’-]+(?:\s+[A-Z][\w'’-]+){{0,2}})"
+INTRODUCED = re.compile(  # Ada here; Ada speaking; hello, this is Ada; this is Ada, I …
+    rf"{HELLO}?(?!(?:Same|Right|Nothing|Nobody|Everyone|Everybody|Everything|All|Still|Over|Down|Up|Back|New|First|Me|You|Out|Live|Only|Also)\b)"
+    + PERSON.format("name")
+    + r"\s+(?:here|speaking)(?=\s*(?:[:,;.!–—-]|$))"
+    + rf"|(?:{HELLO}[Tt]his\s+is\s+|[Tt]his\s+is\s+(?=[^,.]+(?:\s+(?:from|speaking|here)\b|,\s+(?:I|my|we|your)\b)))"
+    + PERSON.format("this")
+)
 SPLIT = re.compile(r"(?:;\s+|,?\s+(?:and|but)\s+)(?=(?:i|we|my|our|the|he|she)\b|i['’]m\b|we['’]re\b)")
 INNER = re.compile(r"[-'’./&@:+,_%]")
 GENERIC = frozenset(s for w in lexicon.GENERIC for s in words.normal(w))
@@ -44,7 +53,8 @@ class Reading:
     """What was understood of a sentence.
 
     `words` are those of its main part, `low` and `lows` the text and all its words in
-    small letters; `refused` names the rule if its form alone shows that it is no statement.
+    small letters; `refused` names the rule if its form alone shows that it is no statement; `turned` if it says that its speaker
+    turned something round.
     """
 
     text: str
@@ -57,6 +67,7 @@ class Reading:
     clause: Clause | None = None
     slot: slots.Slot | None = None
     terms: tuple[str, ...] = ()
+    turned: bool = False
 
 
 def read(text: str) -> Reading:
@@ -77,16 +88,37 @@ def read(text: str) -> Reading:
     cause = causes.cause_of(text[at:], low[at:], lows)
     if cause and cause.late and cue.cue != "correction":
         cue = cues.NOTHING
+    turned = not (cause and cause.late) and turning.firm(low, lows)
+    if turned and (cue.cue != "correction" or turning.TAKEN_BACK.search(low)):
+        cue = cues.Found("reversal", cue.about)
+    elif cue.cue == "reversal" and turning.kept(low):
+        cue = cues.NOTHING
     start, end = _main(text, low, at, cause)
     inner = found if end - start == len(text) else [w for w in found if start <= w.start and w.end <= end]
     clause, slot = frames.best(text, inner)
-    slot = _named(text, lows) or slot
+    slot = _named(text, lows) or (slot if slot is not None and slot.single else _introduced(text, lows) or slot)
     if cue.cue == "correction" and slot is None and clause is None:
         slot = slots.bare(text, inner)
     verb = clause.verb if clause and clause.subject else ""
     return Reading(
-        text=text, low=low, words=inner, lows=lows, cue=cue, cause=cause, clause=clause, slot=slot, terms=terms(found, verb=verb)
+        text=text,
+        low=low,
+        words=inner,
+        lows=lows,
+        cue=cue,
+        cause=cause,
+        clause=clause,
+        slot=slot,
+        terms=terms(found, verb=verb),
+        turned=turned,
     )
+
+
+def turned(reading: Reading) -> Reading:
+    """The same as what the sentence before it announced: if the speaker speaks of themselves, it tells what was turned round."""
+    if reading.lows.isdisjoint(turning.SPEAKERS) or reading.cue.cue in ("correction", "retraction"):
+        return reading
+    return replace(reading, turned=True, cue=cues.Found("reversal", reading.cue.about))
 
 
 def _main(text: str, low: str, at: int, cause: causes.Cause | None) -> tuple[int, int]:
@@ -117,6 +149,14 @@ def _named(text: str, lows: frozenset[str]) -> slots.Slot | None:
         slots.Slot(rule="call_me", subject=phrases.USER, attribute="name", values=(found["name"] or found["by"],), single=True)
         if found
         else None
+    )
+
+
+def _introduced(text: str, lows: frozenset[str]) -> slots.Slot | None:
+    """Ada here: I teach. The whole sentence says who the user is."""
+    found = INTRODUCED.match(text) if lows & {"here", "speaking", "this"} else None
+    return (
+        slots.Slot(rule="introduced", subject=phrases.USER, attribute="name", values=(found["name"] or found["this"],)) if found else None
     )
 
 

@@ -1,8 +1,7 @@
 """Wishes that something be forgotten, and what it is that they name. All patterns are for text in small letters.
 
-Verbs of memory ("forget", "don't keep") speak of what is remembered by themselves; verbs of work ("delete", "wipe") only if what"
-    " they name is
-something that was told or a property of the speaker's: "delete my essay" is work for the assistant.
+Verbs of memory ("forget", "don't keep") speak of what is remembered by themselves; verbs of work ("delete", "wipe") only if what they
+name is something that was told or a property of the speaker's: "delete my essay" is work for the assistant.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from mnemon.memory.distil import lexicon, times
 HINTS = frozenset(
     "remember keep store save memorise memorize record remembering forget forgot unlearn forgetting delete remove erase disregard"
     " ignore drop wipe"
-    " scrub strike scratch clear purge".split()
+    " scrub strike scratch clear purge meant intended".split()
 )
 ASKS = (
     r"(?:(?:sorry|oh|oops|hm+|ok(?:ay)?|actually|wait|no|well|please|and|also|now)[,.!]?\s+)*"
@@ -47,9 +46,26 @@ RETRACTION = re.compile(
     r"|(?P<name>[^\s.,;!?]+(?:\s+[^\s.,;!?]+){0,2}?)(?=(?:\s*,?\s*please)?[.!]*$))"
 )
 DEICTIC = re.compile(
-    ASKS + r"(?:forget|strike|scratch|disregard|ignore|delete|erase)\s+(?:about\s+)?"
+    ASKS
+    + r"(?:forget|strike|scratch|disregard|ignore|delete|erase|wipe|scrub|unlearn|(?:don['’]t|do\s+not)\s+(?:remember|keep|store))\s+(?:about\s+)?"
     r"(?:that|it|this|what\s+i\s+(?:just\s+)?said|my\s+last\s+message)"
     r"(?:\s*,?\s*(?:please|again|last\s+(?:bit|part)|from\s+(?:the\s+record|your\s+memory)|i\s+(?:said|posted).*))?[.!?]*$"
+)
+BIT = (
+    r"(?P<bit>the\s+(?:bit|part|thing|stuff|story|remark|detail)s?\s+(?:about|on|with)\s+"
+    r"|what\s+(?:i|we)\s+(?:said|told\s+you|wrote)\s+about\s+)?"
+)
+THING = r"(?P<thing>(?:(?:my|our|the)\s+)?[^\s,;:.!?][^,;:.!?]{1,80}?)"
+WIPED = rf"(?:so\s+|and\s+)?(?:please\s+)?(?:{WORK}|forget)\s+(?:it|that|this|them)(?:\s*,?\s*please)?"
+AMISS = re.compile(  # it should not be there: "you shouldn't have my address, please delete it"
+    r"(?:(?:sorry|oh|oops|okay|actually|please|no)[,.!]?\s+)*"
+    r"(?P<told>you\s+(?:should|must|need|ought)(?:n['’]t|\s+not)\s+(?:to\s+)?(?:have|keep|store|save|know|remember)\s+(?:about\s+)?"
+    r"|i\s+should(?:n['’]t|\s+not)\s+have\s+(?:told\s+you|mentioned|shared|said|given\s+you)\s+(?:about\s+)?)?"
+    rf"{BIT}{THING}\s*[,;:–—-]+\s*{WIPED}[.!]*$"
+)
+MEANT = re.compile(  # or was told by mistake: "my salary was not meant for you"
+    rf"{BIT}{THING}\s+(?:was|were|is|are)(?:n['’]t|\s+not|\s+never)\s+(?:meant|intended)\s+for\s+"
+    rf"(?:you|your\s+(?:memory|records|notes|files|ears|eyes))(?:\s*[,;–—-]+\s*{WIPED})?[.!]*$"
 )
 REPLACEMENT = re.compile(  # "forget the tiles idea, we take wood" takes nothing back: it changes its mind
     r"[,;:–—-]\s*(?:a|an|the|we|it|let|go|take|make|i(?:['’]ll|\s+(?:want|prefer|take|use|go|need)))\b"
@@ -73,6 +89,8 @@ def find(text: str, low: str) -> Found | None:
     if DEICTIC.match(low):
         return Found()
     found = RETRACTION.match(low)
+    if found is None and (amiss := MEANT.match(low) or AMISS.match(low)):
+        return _amiss(text[slice(*amiss.span("thing"))], told=amiss.re is MEANT or bool(amiss["told"] or amiss["bit"]), low=low)
     if found is None or REPLACEMENT.search(low, found.end()):
         return None
     name = next(n for n in ("said", "ever", "all", "place", "gave", "clause", "asked", "mine", "name") if found[n])
@@ -82,6 +100,13 @@ def find(text: str, low: str) -> Found | None:
     if name == "mine" and not _of_memory(found) and not _own_property(about, low):
         return None
     return Found(about + (text[slice(*found.span("more"))] if found["more"] else ""), clause=name == "clause")
+
+
+def _amiss(about: str, *, told: bool, low: str) -> Found | None:
+    """What should not be known; where that is not said, only a property of the speaker's: not "my essay has a bad end, delete it"."""
+    if about.lower() in ("that", "this", "it"):
+        return Found() if told else None
+    return Found(about) if told or (about.lower().startswith(("my ", "our ")) and _own_property(about, low)) else None
 
 
 def _of_memory(found: re.Match[str]) -> bool:

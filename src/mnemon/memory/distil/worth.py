@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from mnemon.memory import words
-from mnemon.memory.distil import cues, lexicon, phrases, refusals, slots
+from mnemon.memory.distil import lexicon, phrases, refusals, slots
 from mnemon.memory.distil.clauses import Clause
 from mnemon.memory.distil.readings import Reading
 from mnemon.memory.statements import Kind
@@ -17,8 +17,8 @@ FOR_GOOD = re.compile(  # makes an order to the assistant a standing one; "only"
     r"\b(?:always|never|ever|from\s+now\s+on|from\s+today|in\s+(?:the\s+)?future|any\s?more|whenever|by\s+default|at\s+all\s+times|(?:every|each)\s+time)\b"
 )
 COMMITTED = re.compile(
-    r"\b(?:decided?|agreed|chose|chosen|settled|committed|opted|resolved|signed|approved|(?:we|i)(?:['’](?:ll|d|m|re)|\s+(?:will|would|am|are))\s+never|out\s+of\s+the\s+question|for\s+good[.!]?$|(?:done|through)\s+with\s+(?!(?:the|my|our|this|that|these|it|all|you)\b)|(?:gone|went|going)\s+with|stay(?:s|ing)?\s+(?:on|as|with|put)"
-    r"|stick(?:ing)?\s+with|no\s+discussion|decision)\b|\bstays[.!]?$",
+    r"\b(?:decided?|agreed|chose|chosen|settled|committed|opted|resolved|signed|approved|(?:we|i)(?:['’](?:ll|d|m|re)|\s+(?:will|would|am|are))\s+never|out\s+of\s+the\s+question|for\s+good[.!]?$|through\s+with\b|done\s+with\s+(?!(?:the|my|our|this|that|these|it|all|you)\b)|(?:gone|went|going)\s+with|stay(?:s|ing)?\s+(?:on|as|with|put)"
+    r"|stick(?:ing)?\s+with|no\s+discussion|decision)\b|\bstays?[.!]?$",
 )
 COMMITTING = frozenset(
     "decide decided agreed chose chosen settled committed opted resolved signed approved never gone went going stay stays"
@@ -29,12 +29,21 @@ TASTE = re.compile(r"\b(?:favou?rite|rather\s+\w+\s+[\w\s]{1,30}than|can(?:['’
 TASTES = frozenset("favourite favorite rather stand prefer not".split())
 NOT = re.compile(r"\b(?:not|never|no)\b|n['’]t\b")
 NO_MORE = re.compile(r"\b(?:can(?:['’]t|not)\s+stand|no\s+longer|nothing\s+of|no\s+(?:plans?|more|upgrade|\w+\s+for\s+(?:me|us)))\b")
+POLICY = re.compile(  # a position, also without a verb: no shoes indoors, never again a caravan, all our tools hang there
+    r"(?:never\s+again|no\s+more|all\s+(?:of\s+)?(?:my|our))\s+\S|no\s+(?!(?:idea|problem|worr|rush|wonder|need|reason|hurry|time|luck|change|way|chance|one|doubt|thanks|matter|news)\w*\b)"
+    r"[\w-]+(?:\s+\w+)?\s+(?:here\b|ever\b|please\b|(?:for|in|at|on|to|with|from)\s+(?:me|us|my|our|this|the|home)\b|before\b|after\b)"
+)
 AIMLESS = re.compile(r"(?:while|before|when)\s[^,:]*[.!]?$|quick\s+(?:one|question)\b|(?:one|two|three|a\s+few)\s+(?:more\s+)?things?\b")
 RELATION = re.compile(r"\b(?:my|our)\s+(?:(?:other|new|old|own|little|big|youngest|eldest)\s+)?(\w+)")
 LASTING = frozenset(
     "allergic intolerant married engaged divorced widowed responsible based born vegetarian vegan diabetic pregnant retired"
     " related afraid addicted fluent"
     " interested committed employed enrolled registered insured scared terrified obsessed good bad opposed used".split()
+)
+WHO = re.compile(  # what somebody is by trade or in life: I'm a baker, a widow, a family of five
+    r"\b(?:i|we)(?:['’](?:m|re)|\s+(?:am|are))\s+an?\s+(?:(?!(?:bit|little|lot|tad|the|under|in|of|over|my|to)\b)[\w-]+\s+){0,2}?"
+    r"(?:\w{2,}(?:er|or|ist|ian|ant|man|woman)|nurse|vet|cook|chef|judge|pilot|smith|clerk|student|widow|mum|dad|orphan|twin|nun|monk|family)\b"
+    r"(?=\s*(?:[,;.!:–—]|$|(?:in|at|with|of|for|from|by|and|on|who)\b))|\bfor\s+a\s+living\b"
 )
 ADVICE = re.compile(r"\byou\s+(?:should|could|can|might|may|need|must|have\s+to|ought)\b")
 VOCATIVE = re.compile(r"(?:^|,)\s*(?:[a-z]+\s+)?[A-Z][a-z]+\s*[!.]*$|^(?:\w+,?\s+){1,2}[A-Z][a-z]+\s*[,!]")
@@ -56,7 +65,7 @@ TALK = frozenset(
     for w in (
         "coffee lunch break breakfast dinner nap sleep meeting meetings question answer joke traffic weather rain morning"
         " evening night day week"
-        " weekend moment second minute message reply explanation output response link chat conversation today help thanks track time typo"
+        " weekend moment second minute message reply explanation output response link chat conversation today help thanks track time typo okay fine win"
         " delivery sun snow wind news fun luck idea point mind found again".split()
     )
     for s in words.normal(w)
@@ -76,11 +85,11 @@ def kind_of(reading: Reading) -> Kind:
         return "preference"
     if reading.lows & TASTES and not (clause is not None and clause.past) and TASTE.search(text):
         return "preference"
+    if reading.turned:
+        return "decision"
     if clause is not None and clause.command:
         return "instruction"
     if reading.lows & COMMITTING and COMMITTED.search(text):
-        return "decision"
-    if reading.cue.cue == "reversal" and cues.DECIDES.search(text):
         return "decision"
     if (
         clause is not None
@@ -107,6 +116,8 @@ def keeping(reading: Reading) -> bool:
     """Whether there is anything in it that would be missed."""
     slot, clause, text = reading.slot, reading.clause, reading.low
     content = [t for t in reading.terms if t not in TALK]
+    if reading.turned:  # "you win" by itself only announces what is turned round
+        return bool(content) and not text.endswith(":")
     if not content and clause is not None and clause.subject:
         content = [s for s in words.normal(clause.verb) if s not in TALK]
     if (
@@ -130,7 +141,7 @@ def keeping(reading: Reading) -> bool:
         return True
     if clause is None:
         telling = len(content) > 1 and (":" in text or text.startswith("no ") or _digits(text))
-        return telling and anchored(reading) and not refusals.GREETING.match(text)
+        return (telling and anchored(reading) and not refusals.GREETING.match(text)) or bool(POLICY.match(text))
     passing = bool(refusals.PASSING.match(text)) and not _digits(text)
     if passing:
         return False
@@ -217,7 +228,7 @@ def _told(reading: Reading, content: list[str]) -> bool:
 def _told_of_self(reading: Reading, clause: Clause, content: list[str]) -> bool:
     slot = reading.slot
     if clause.verb == "be":
-        return bool(reading.lows & LASTING)
+        return bool(reading.lows & LASTING) or WHO.search(reading.low) is not None
     if clause.verb in lexicon.TASTES or clause.verb in lexicon.DEEDS:
         return slot is not None and (bool(slot.values) or clause.verb in lexicon.DEEDS)
     if clause.modal and clause.negated and clause.verb in ABLE and slot is not None:  # "I can't have dairy"
