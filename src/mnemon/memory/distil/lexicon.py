@@ -253,8 +253,9 @@ MANY = frozenset(
 )
 # Verbs that say little of what is done.
 LIGHT = frozenset(
-    "use live work play want like need take pay buy sell make get hate prefer have go come give keep put run start stop move change choose"
-    " decide say tell know see feel find leave bring send become begin hold stay try happen call enjoy love own eat drink write read show".split()
+    "use live work play want like need take pay buy sell make get hate prefer have go come give keep put run start stop move change"
+    " choose decide say tell know see feel find leave bring send become begin hold stay try happen call enjoy love own eat drink"
+    " write read show".split()
 )
 # Others of whom people tell: what is said of them is not said of the speaker.
 PEOPLE = frozenset(

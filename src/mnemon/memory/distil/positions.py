@@ -118,7 +118,7 @@ def _there(candidate: Candidate, old: Candidate) -> bool:
 
 def _all(_: Candidate, old: Candidate) -> bool:
     """All was said to be in one place."""
-    return old.subject not in ("",) and KEPT_IN.search(old.text) is not None and PLACED.search(old.text) is not None
+    return old.kind not in ("instruction", "preference") and KEPT_IN.search(old.text) is not None and PLACED.search(old.text) is not None
 
 
 def _matter(candidate: Candidate, old: Candidate) -> bool:

@@ -46,8 +46,8 @@ RETRACTION = re.compile(
     r"|(?P<name>[^\s.,;!?]+(?:\s+[^\s.,;!?]+){0,2}?)(?=(?:\s*,?\s*please)?[.!]*$))"
 )
 DEICTIC = re.compile(
-    ASKS
-    + r"(?:forget|strike|scratch|disregard|ignore|delete|erase|wipe|scrub|unlearn|(?:don['’]t|do\s+not)\s+(?:remember|keep|store))\s+(?:about\s+)?"
+    ASKS + r"(?:forget|strike|scratch|disregard|ignore|delete|erase|wipe|scrub|unlearn"
+    r"|(?:don['’]t|do\s+not)\s+(?:remember|keep|store))\s+(?:about\s+)?"
     r"(?:that|it|this|what\s+i\s+(?:just\s+)?said|my\s+last\s+message)"
     r"(?:\s*,?\s*(?:please|again|last\s+(?:bit|part)|from\s+(?:the\s+record|your\s+memory)|i\s+(?:said|posted).*))?[.!?]*$"
 )

@@ -21,13 +21,17 @@ SPEAKERS = frozenset("i we me us my our mine ours".split())
 OTHERS = re.compile(r"\b(?:his|her|their|he|she|they)\b")
 BREAK = r"\s*(?:[,:;–—-]|\.\s)+\s*"
 OURS_NEXT = rf"(?:(?:so|and|then|now)\s+)?(?:{WE}|there(?:['’]s|\s+(?:is|are))|my|our|it['’]s|no|both|all|from)\b"
-CONCEDES = r"^(?:(?:ok(?:ay)?|fine|all\s*right|right|very\s+well|well)[,.!\s]+)+"
+CONCEDES = r"^(?:(?:ok(?:ay)?|fine|all\s*right|very\s+well)[,.!\s]+)+"
 WON = r"(?:win|wins|won|prevailed|had\s+(?:his|her|their)\s+way|got\s+(?:his|her|their)\s+way)"
 TEAM = r"(?:team|club|side|squad|party|band|horse|who|that|nobody|everybody|we|i|it)\b"
 WHOLE = r"(?:everything|it\s+all|them\s+all|the\s+(?:whole\s+)?lot|all\s+of\s+(?:it|them))"
 TOOK = r"(?:\w+ed|put|took|taken|brought|sent)"
-PHASE = r"(?:phase|days|era|times|chapter|experiment|rule|ban|policy|habit|tradition|diet|boycott|regime|idea|plan|principle|vow|pledge|embargo)"
-TIME = rf"(?:(?:this|last|next)\s+\w+|yesterday|today|tomorrow|now|then|easter|christmas|new\s+year|{'|'.join([*times.DAYS, *times.MONTHS, *times.SEASONS])}|(?:19|20)\d\d|q[1-4])"
+PHASE = (
+    r"(?:phase|days|era|times|chapter|experiment|rule|ban|policy|habit|tradition|diet|boycott|regime"
+    r"|idea|plan|principle|vow|pledge|embargo)"
+)
+NAMED_DAYS = "|".join([*times.DAYS, *times.MONTHS, *times.SEASONS])
+TIME = rf"(?:(?:this|last|next)\s+\w+|yesterday|today|tomorrow|now|then|easter|christmas|new\s+year|{NAMED_DAYS}|(?:19|20)\d\d|q[1-4])"
 
 TAKEN_BACK = re.compile(rf"\b(?:scratch|forget|strike)\s+that{BREAK}{OURS_NEXT}")
 # What says by itself that the speaker turned something round.
@@ -77,11 +81,11 @@ THERE = re.compile(r"\bthere(?:['’]s|['’]re|\s+(?:is|are))\s.*\bnow\b")
 ALL = re.compile(rf"\b{TOOK}\s+{WHOLE}\s+(?:\w+\s+)?(?:into|onto|to|in|on|over|across)\b")
 MATTER = re.compile(
     rf"\b(?:since|from|as\s+of|starting)\s+(?:\d{{1,2}}\.?\s+)?{TIME}\b|{CONCEDES}|\bturns\s+out\b|\bit\s+turned\s+out\b|\bagain[.!]?$"
-    r"|\b(?:picked|took|taken|take)\s+(?:\w+\s+){0,3}?up\b|\b(?:returned|gone|going|went|am|are|['’]m|['’]re|moved|switched|back)\s+(?:back\s+)?(?:to|on|in|into)\b|\bresumed\b"
+    r"|\b(?:picked|took|taken|take)\s+(?:\w+\s+){0,3}?up\b|\breturned\s+to\b|\bback\s+(?:to|on|in|into)\b|\bswitched\s+to\b|\bresumed\b"
 )
 SOFT_HINTS = frozenset(
     "gone back over dead out go there everything all lot since from as starting ok okay fine right alright well turns"
-    " turned again picked took taken take returned gone going went resumed moved switched".split()
+    " turned again picked took taken take returned resumed switched".split()
 )
 PASSING = re.compile(r"\b(?:for|while|during|until|when|tonight|today)\b")
 

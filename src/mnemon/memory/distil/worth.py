@@ -65,7 +65,8 @@ TALK = frozenset(
     for w in (
         "coffee lunch break breakfast dinner nap sleep meeting meetings question answer joke traffic weather rain morning"
         " evening night day week"
-        " weekend moment second minute message reply explanation output response link chat conversation today help thanks track time typo okay fine win"
+        " weekend moment second minute message reply explanation output response link chat conversation today help thanks track time typo"
+        " okay fine win"
         " delivery sun snow wind news fun luck idea point mind found again".split()
     )
     for s in words.normal(w)
