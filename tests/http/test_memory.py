@@ -127,6 +127,36 @@ async def test_a_change_of_mind_is_marked_though_it_does_not_say_of_what(friend:
     assert any("sue Corvane" in line and "superseded" not in line for line in lines)
 
 
+async def test_a_phrase_that_turns_a_position_round_is_marked_only_beside_one(friend: Friend) -> None:
+    """Since Monday we do so: by itself that turns nothing round; beside what was done otherwise it is marked, and stands behind it."""
+    await friend.tell("We heat the greenhouse with wood only.", "Since Monday we heat the greenhouse with a heat pump.")
+    lines = [line for line in await friend.ask("How do we heat the greenhouse?") if "greenhouse" in line]
+    assert ["wood" in line for line in lines] == [True, False]
+    assert "current since" in lines[1]
+    await friend.tell("Since Monday we weed the tulips with Odile.")
+    assert not any("current" in line for line in await friend.ask("Who weeds the tulips with us?") if "tulips" in line)
+
+
+async def test_who_somebody_is_is_known_from_how_they_introduced_themselves(friend: Friend) -> None:
+    """Asked about himself, the user finds his introduction and, where little was stated, everything, though no word of it is asked for."""
+    await friend.tell("Fadil here: I give oboe lessons in Ulm.", "We keep quails behind the shed.")
+    for question in ("Who am I?", "What do you know about us?", "What do I do?", "Where do I work?"):
+        lines = await friend.ask(question)
+        assert any("Fadil" in line for line in lines), question
+        assert any("quails" in line for line in lines), question
+
+
+async def test_what_was_reversed_and_then_changed_again_says_both(friend: Friend) -> None:
+    """Of three positions the middle one says which it turned round, and which holds now."""
+    await friend.tell("We're keeping the orchard.", "We gave the orchard a thought and sell it after all.")
+    told = await friend.tell("On second thought, we're keeping the orchard.")
+    assert told["superseded"]
+    lines = await friend.ask("What about the orchard?")
+    (middle,) = [line for line in lines if "after all" in line]
+    assert "(superseded" in middle
+    assert "; reversal of #1a)" in middle
+
+
 async def test_a_letter_to_be_proofread_is_found_and_not_remembered(friend: Friend) -> None:
     """What a user gives to be worked on is no fact of theirs, and can still be found by its words."""
     told = await friend.tell("Please proofread this: Dear Ms. Kovac, I live at 14 Elm Row and my tenancy began in May.")

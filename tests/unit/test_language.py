@@ -31,3 +31,19 @@ def test_what_asks_nothing_looks_nowhere() -> None:
 def test_the_slot_that_is_named_comes_first() -> None:
     """What a question names itself stands before what its kind suggests."""
     assert language.wish("What is my car?").slots[0] == "user/car"
+
+
+@pytest.mark.parametrize(
+    "question", ["Who am I?", "What do you know about us?", "What do I do?", "Where do we work?", "Do you remember me?", "What's my name?"]
+)
+def test_a_question_about_the_user_asks_for_whatever_was_stated(question: str) -> None:
+    """Whoever asks who they are is answered with what there is."""
+    wish = language.wish(question)
+    assert wish.oneself
+    assert "user/name" in wish.slots
+
+
+@pytest.mark.parametrize("question", ["What do I do if it rains?", "Tell me about mammals.", "Who painted this?", "Where do they work?"])
+def test_a_question_about_something_else_does_not(question: str) -> None:
+    """Questions of other people and things bring what they name."""
+    assert not language.wish(question).oneself

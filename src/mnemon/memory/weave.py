@@ -312,15 +312,22 @@ class Weave:
         after = self.known.memories.get(memory.closed_by or "")
         word = "corrected" if after and after.details.cue == "correction" else "superseded"
         over = f"{word} {clock.day(memory.valid_to or memory.recorded_at)}"
+        turned = self.turned(memory, line)
         head = self.head(memory)
         other = self.shown(head.id) if head else None
         if other is None:  # it stands amid words that were taken back: the line needs what is not there, so it is not shown
             needs[memory.id] = None
             return [f"({over})"]
         if other == line.key:
-            return [f"({over} by what follows)"]
+            return [f"({over} by what follows{turned})"]
         needs[other] = None
-        return [f"({over}: see {self.name(self.lines[other])})"]
+        return [f"({over}: see {self.name(self.lines[other])}{turned})"]
+
+    def turned(self, memory: Remembered, line: Recalled) -> str:
+        """What it turned round while it held, if that is shown: without it, who came first of three could not be told."""
+        links = [k for k in self.links.get(memory.id, {}).values() if k.source == memory.id and k.kind == "reverses"]
+        shown = [old for link in links if (old := self.shown(link.target)) and old != line.key]
+        return f"; reversal of {self.name(self.lines[shown[0]])}" if shown else ""
 
     def current(self, memory: Remembered, line: Recalled) -> list[str]:
         """What took the place of something says since when it holds."""
