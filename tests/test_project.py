@@ -269,6 +269,13 @@ def test_settings_are_documented() -> None:
         assert row[4]
 
 
+def test_settings_are_flags() -> None:
+    """`mnemon serve` takes every setting as a flag."""
+    serve = dict(commands(cli.main))["mnemon serve"]
+    flags = {option for each in serve.params if isinstance(each, click.Option) for option in each.opts}
+    assert {f"--{name.replace('_', '-')}" for name in settings()} <= flags
+
+
 def test_fallbacks_are_documented() -> None:
     """The names that Hermes and the OpenAI SDK use stand in a table of their own, and so does the way to name the file."""
     table = {row[0].strip("`"): ticked(row[1]) for row in rows(section(page("settings"), "## Fallbacks"))[1:]}
@@ -399,6 +406,12 @@ def test_metrics_are_documented() -> None:
     """Every metric stands in the table with its kind, and no other."""
     table = {row[0].strip("`"): row[1] for row in rows(page("metrics"))[1:]}
     assert table == {name: "gauge" if name in metrics.GAUGES else "counter" for name in metrics.HELP}
+
+
+@pytest.mark.parametrize(("name", "command"), list(commands(cli.main)), ids=lambda value: value if isinstance(value, str) else "")
+def test_lists_of_commands_are_not_cut(name: str, command: click.Command) -> None:
+    """What a command does can be read whole in the list that `--help` of the command above it shows, 80 columns wide."""
+    assert not command.get_short_help_str(limit=64).endswith("..."), name
 
 
 @pytest.mark.parametrize(("name", "command"), list(commands(cli.main)), ids=lambda value: value if isinstance(value, str) else "")

@@ -218,6 +218,42 @@ async def test_what_nobody_told_is_not_known(question: str) -> None:
     assert question not in reply
 
 
+async def test_report_of_a_week_names_what_was_decided() -> None:
+    """A scheduled report gets the decisions that were made, each once, although none of them says "week" or "past"."""
+    reply = await said(
+        "You are the Shadow CTO for acme/backend. Review the engineering decisions you have stored in memory from the past week. "
+        "Identify any recurring failure patterns or decisions that were reversed. Prepare a concise report.",
+        recall=ENGINEERING,
+    )
+    lines = reply.splitlines()
+    assert "- Tried GraphQL in Q1, reverted in Q2 due to N+1 issues." in lines
+    assert "- Commit: removed Redis cache, caused 3 outages." in lines
+    assert len(lines) == len(set(lines))
+
+
+async def test_reversed_decisions_are_those_that_were_taken_back() -> None:
+    """Who asks what was reversed hears what was undone, and not what still stands."""
+    reply = await said("Which decisions were reversed?", state=ENGINEERING)
+    assert "GraphQL" in reply
+    assert "monolith" in reply
+    assert "PostgreSQL" not in reply
+
+
+async def test_answers_to_two_questions_say_nothing_twice() -> None:
+    """What answers both questions of a message is said once."""
+    lines = (await said("What changed and why?", recall=ENGINEERING)).splitlines()
+    assert len(lines) > 1
+    assert len(lines) == len(set(lines))
+
+
+@pytest.mark.parametrize("words", ["How are you?", "Hi, how are you today?", "How's it going?", "help"])
+async def test_small_talk_is_no_question_about_what_was_told(words: str) -> None:
+    """A greeting that asks, or a call for help, says what can be done here, and quotes nothing."""
+    reply = await said(words, live=("My name is Alex.", "Noted: Your name is Alex."))
+    assert "Tell me something to remember" in reply
+    assert "Alex" not in reply
+
+
 async def test_nothing_is_known_in_an_empty_conversation() -> None:
     """The very first question of a conversation is admitted to be unanswerable."""
     assert await said("What is my name?") == "I don't know that yet: nothing you've told me so far answers it."

@@ -58,7 +58,7 @@ def backup(file: Path, *, force: bool, **flags: Any) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @options.settings_options("data_dir", "database_url")
 def restore(file: Path, **flags: Any) -> None:
-    """Put the copy in FILE, made with `mnemon backup`, in the place of the database.
+    """Put FILE, made by `mnemon backup`, in the database's place.
 
     Stop the server first. FILE is checked and not changed. The database that is there now is kept beside the new one, under its name
     with `.before-restore-` and the time at the end.

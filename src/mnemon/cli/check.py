@@ -39,7 +39,7 @@ class Finding(NamedTuple):
 @click.command()
 @options.settings_options()
 def check(**flags: Any) -> None:
-    """Check settings, data, database and model; a line for each says ok, or what to do.
+    """Check settings, data, database and model. A line for each says ok, or what to do.
 
     Takes the settings of `mnemon serve`. Works while the server runs and changes nothing. Ends with 1 if anything is wrong.
     """

@@ -103,7 +103,7 @@ def show(*, everything: bool, plain: bool, **given: Any) -> None:
 @click.option("--max-tokens", type=int, metavar="N", help="Longest answer.")
 @where
 def add(*, session_key: str | None, session_id: str | None, **given: Any) -> None:
-    """Make a job called NAME that asks PROMPT on a SCHEDULE, and print its id.
+    """Make a job called NAME that asks PROMPT on a SCHEDULE. Its id is printed.
 
     SCHEDULE is cron ('0 9 * * 1', @daily), 'every 30m', '30m' for once, or an instant (2027-03-01T09:00:00Z). --timezone says whose clock
     cron goes by.

@@ -149,7 +149,7 @@ def search(words: Sequence[str], *, limit: int, plain: bool, **given: Any) -> No
 @as_json
 @whose
 def why(words: Sequence[str], *, plain: bool, **given: Any) -> None:
-    """Show the reasons for a memory, named by its id or by WORDS about it."""
+    """Show the reasons for a memory. WORDS are its id, or words about it."""
 
     async def work(shelf: Shelf) -> list[Json]:
         if len(words) == 1 and words[0].startswith("mem_"):
@@ -176,7 +176,7 @@ def why(words: Sequence[str], *, plain: bool, **given: Any) -> None:
 @as_json
 @whose
 def timeline(topic: Sequence[str], *, plain: bool, **given: Any) -> None:
-    """Show everything stated about TOPIC, or in a slot like `user/home city`, in the order in which it held."""
+    """Show everything stated about TOPIC, in the order of time. TOPIC may be a slot, like `user/home city`."""
     words = " ".join(topic)
 
     async def work(shelf: Shelf) -> list[Json]:
@@ -194,7 +194,7 @@ def timeline(topic: Sequence[str], *, plain: bool, **given: Any) -> None:
 @click.option("--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to this file.  [default: the standard output]")
 @whose
 def export(*, output: Path | None, **given: Any) -> None:
-    """Write every memory as JSON, one on each line, as `mnemon memory import` reads it."""
+    """Write every memory as JSON, one on each line. `mnemon memory import` reads it."""
 
     async def work(shelf: Shelf) -> bytes:
         scope = await shelf.driver.read(shelf.scope)
@@ -223,7 +223,7 @@ def export(*, output: Path | None, **given: Any) -> None:
 @click.argument("file", type=click.File("rb"))
 @whose
 def take_over(file: Any, **given: Any) -> None:
-    """Add the memories of FILE, written by `mnemon memory export` (- is the standard input). Doing it again adds nothing."""
+    """Add the memories of FILE, which `export` has written. A - is the standard input. Doing it again adds nothing."""
     rows, links = [], []
     with options.told():
         for number, line in enumerate(file.read().splitlines(), 1):
@@ -269,7 +269,7 @@ def forget(*, yes: bool, **given: Any) -> None:
 @click.option("--yes", is_flag=True, help="Delete without asking.")
 @whose
 def purge(*, yes: bool, **given: Any) -> None:
-    """Delete as `forget` does, sweep the words out of the database's files at once, and search their bytes for what was deleted.
+    """Delete at once, and search the files for what was deleted. It shows what would go and asks, as `forget` does.
 
     It says what was looked for and where. Without anything to delete, only what was deleted before is swept. On PostgreSQL the tables are
     vacuumed and their rows searched. Databases that `mnemon restore` kept are searched and named, not changed. Backups, and blocks that

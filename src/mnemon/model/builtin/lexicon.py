@@ -25,10 +25,10 @@ STOP = frozenset(
 )
 
 # What says only which sort of thing is asked for: it counts in full where the question has nothing better.
-WEAK_WORDS = """big called change choose company current date day decide decision far favorite favourite find first handle have high info
-    information keep kind large last like live long look main month name need new next number old option order own past people person pick
-    place plan position prefer reason recent run service set setup share side software sort start state status stay style system take time
-    tool try type use usually vendor want work year"""
+WEAK_WORDS = """big called change choose company current date day decide decision far favorite favourite find first handle have high
+    info information keep kind large last like live long look main month name need new next number old option order own past pattern
+    people person pick place plan position prefer reason recent recurring run service set setup share side software sort start state
+    status stay style system take time tool try type use usually vendor want work year"""
 
 # Forms that no rule brings together, and a few short forms, each to the stem they share.
 _SHARED = """postgr: postgresql pg; javascript: js; typescript: ts; kubernet: k8s; python: py; databas: db; go: went; choos: chose chosen;

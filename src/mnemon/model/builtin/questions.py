@@ -58,6 +58,11 @@ _OWN_NAME_ASKED = patterns.lazy(
     r"|\bi (?:be|am) addressed\b",
     re.IGNORECASE,
 )
+_STRETCH = patterns.lazy(
+    r"\b(?:(?:from|in|over|during|of|for|within|since) )?(?:the |this |these |my |our )?(?:past|last|previous|recent) "
+    r"(?:(?:\d+|few|couple of|two|three|four|six) )?(?:days?|weeks?|months?|quarters?|years?|sprints?)\b",
+    re.IGNORECASE,
+)
 _NAME = patterns.lazy(r"(?<=[\w,'’] )[A-Z]\w+|\b[A-Za-z]*\d\w*")
 _JOINED = patterns.lazy(rf",?\s+and\s+(?={sentences.WH}\b)", re.IGNORECASE)
 
@@ -82,10 +87,16 @@ class Question:
     open: bool
 
 
+def _kept(text: str) -> list[str]:
+    return [w for w in map(lexicon.plain, lexicon.words(text)) if w not in lexicon.STOP and (len(w) > 1 or not w.isascii())]
+
+
 def _units(text: str) -> tuple[Unit, ...]:
-    """The words of a text that carry its meaning."""
+    """The words of a text that carry its meaning; next to a mere sort of thing, such as decisions, a stretch of time carries none."""
     rest = _OWN_NAME_ASKED().sub(" ", sentences.TELL_ME().sub(" ", text).replace("for a living", "job"))
-    kept = [w for w in map(lexicon.plain, lexicon.words(rest)) if w not in lexicon.STOP and (len(w) > 1 or not w.isascii())]
+    kept, timeless = _kept(rest), _kept(_STRETCH().sub(" ", rest))
+    if timeless and all(lexicon.stem(w) in lexicon.WEAK for w in timeless):
+        kept = timeless
     found = dict.fromkeys(map(lexicon.stem, kept))
     firm = any(s not in lexicon.WEAK for s in found)
     names = lexicon.stems(" ".join(_NAME().findall(text)))

@@ -58,6 +58,7 @@ editor ide | vim neovim emacs vscode helix zed sublime intellij pycharm;
 decision decide choose pick select agree settle approve conclude change direction
     | adopt switch migrate remove drop replace add revert merge commit deprecate reject cancel introduce move retire abandon ditch freeze
     upgrade | plan keep roll;
+reverse reversal undo overturn | revert rollback | return;
 drop remove leave ditch abandon stop quit | rip retire delete deprecate kill replace revert cancel;
 problem issue bug incident outage trouble wrong error fail failure crash pain | broken stale leak timeout slow regression flaky hurt sore;
 live city town country place location home based move from residence address | street district village flat apartment;
@@ -107,6 +108,7 @@ _PHRASES = {
         r"(?i:buil|wr[io]t|cod(?:e|ing)|program|develop|implement|port(?:ed|ing))[^.?!]{0,60}? (?:in|with|on|using) [A-Z]",
     ),
     "decision": ("go longer now all", r"\b(?:went with|go(?:ne|ing)? with|no longer|from now on|after all)\b"),
+    "reverse": ("back instead longer more", r"\bback (?:in)?to\b|\binstead of\b|\b(?:no longer|any ?more)\b"),
     "drop": ("give more rid", r"\b(?:g[ai]ven? up|no more|rid of)\b"),
     "live": (
         "live base move relocate home birth grow come am i'm",

@@ -15,7 +15,8 @@ REST_UNKNOWN = "I don't know the rest."
 CLOSEST = "I don't know that exactly. The closest you've told me:"
 SELF = "I'm Mnemon's built-in responder, small and extractive, not a language model: I remember what I'm told and answer by quoting it."
 CANNOT = "I can't do that. " + SELF
-WELCOME = "Hello! Tell me something to remember, or ask about what you've told me."
+INVITATION = "Tell me something to remember, or ask about what you've told me."
+WELCOME = f"Hello! {INVITATION}"
 BLIND = "I can't look at images or files: I work with words only."
 _LONGEST = 600  # characters of a statement
 
@@ -39,6 +40,10 @@ _COURTESIES = {
     r"(?:thanks|thank you|thx|cheers|many thanks)(?: a lot| so much| very much| again)?": "You're welcome.",
     r"bye|goodbye|good night|see you|see you later|talk soon": "Goodbye. I'll remember this conversation.",
     r"ok|okay|yes|no|sure|fine|right|great|cool|perfect|nice|good|yep|nope|alright|all right": "All right.",
+    r"(?:(?:hi|hello|hey),? )?(?:how are you|how(?:['’]s| is) it going|how do you do|what['’]s up)(?: doing)?(?: today| there)?": (
+        f"All is well here. {INVITATION}"
+    ),
+    r"/?help": f"{SELF} {INVITATION}",
     r"ping": "pong",
 }
 
@@ -86,7 +91,9 @@ def _answer(asked: list[questions.Question], passages: list[reading.Passage]) ->
     known = [s for s in said if not s.startswith((UNKNOWN, CLOSEST))]
     if known and len(known) < len(said):
         known.append(REST_UNKNOWN)
-    return ("\n" if any(s.startswith("- ") for s in known) else " ").join(known or said[:1])
+    if any(s.startswith("- ") for s in known):
+        return "\n".join(dict.fromkeys(line for s in known for line in s.splitlines()))  # two questions may have one answer
+    return " ".join(known or said[:1])
 
 
 def _answer_one(question: questions.Question, passages: list[reading.Passage]) -> str:
