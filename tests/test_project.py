@@ -97,7 +97,7 @@ SECOND_NAMES = {("GET", "/v1/health")}  # the same as /health, which /v1/capabil
 BUILT_CODES = {"invalid_{field}": {"invalid_system_prompt", "invalid_system_message", "invalid_instructions"}}
 
 QUICKSTART = "python3 -m venv .venv && .venv/bin/pip install --quiet . && .venv/bin/mnemon serve"
-TESTS = "python3 -m venv .venv && .venv/bin/pip install --quiet -e '.[test]' && .venv/bin/python -m pytest"
+TESTS = "python3 -m venv .venv && .venv/bin/pip install --quiet -e '.[test]' && .venv/bin/python -m pytest -n auto --dist loadfile"
 
 
 # -- reading pages ----------------------------------------------------------------------------------------------------------
