@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mnemon.memory.distil import borrowed, causes, refusals, sentences, worth
+from mnemon.memory import words
+from mnemon.memory.distil import borrowed, causes, refusals, sentences, turning, worth
 from tests.unit.distil.corpus import HERE, heard, load
 
 SAID = sorted({message for file in HERE.glob("*.txt") for case in load(file.name) for message in case.messages})
@@ -52,3 +53,9 @@ def test_no_sentence_of_ours_is_screened_out() -> None:
             assert not refusals.QUESTION.match(said) or refusals.asks(said), said
             assert not causes.LEADING.match(said) or said.startswith(causes.LEADS), said
             assert not worth.NO_MORE.search(said) or "no" in said or "can" in said, said
+            lows = frozenset(words.WORD.findall(said))
+            assert not turning.FIRM.search(said) or lows & turning.FIRM_HINTS or said.startswith(turning.CONCEDING), said
+            assert not turning.OVER.search(said) or lows & turning.OVER_HINTS, said
+            assert not turning.GONE.search(said) or lows & turning.GONE_HINTS, said
+            assert not turning.ALL.search(said) or lows & turning.ALL_HINTS, said
+            assert not turning.MATTER.search(said) or lows & turning.SOFT_HINTS, said

@@ -55,14 +55,18 @@ FIRM = re.compile(
     r"|\bmade\s+(?:my|our)\s+peace\s+with\b|\bi\s+take\s+(?:it|that)\s+(?:all\s+)?back\b"
     rf"|\b{PHASE}\s+(?:is|are|was)\s+(?:over|gone|dead|history|no\s+more|finished|off)\b"
     rf"|\b{TOOK}\s+{WHOLE}\s+(?:\w+\s+)?out\s+of\s+(?:there|here|it|them)\b"
-    r"|(?P<thing>\S[^,:;.]{0,50}?)(?:\s+(?:is|are)|['’](?:s|re))\s+(?:now\s+|all\s+|ancient\s+|finally\s+|officially\s+)?"
-    r"(?:history|off\s+the\s+table|dead\s+and\s+buried)(?=\s*(?:[,:;.!–—]|$|\s(?:now|since|and|from|because|for\s+good)\b))",
 )
+OVER = re.compile(
+    r"(?P<thing>\S[^,:;.]{0,50}?)(?:\s+(?:is|are)|['’](?:s|re))\s+(?:now\s+|all\s+|ancient\s+|finally\s+|officially\s+)?"
+    r"(?:history|off\s+the\s+table|dead\s+and\s+buried)(?=\s*(?:[,:;.!–—]|$|\s(?:now|since|and|from|because|for\s+good)\b))"
+)
+OVER_HINTS = frozenset({"history", "table", "buried"})
+CONCEDING = ("ok", "fine", "all right", "alright", "very well", "you ")
 FIRM_HINTS = frozenset(
-    "mind minds better rethought reconsidered gave caved relented backed pulled climbed down against instead course called after thought"
+    "mind minds take rethought reconsidered gave caved relented backed pulled climbed down against instead course called after thought"
     " thoughts change changed much scrap off overruled outvoted overrode outargued overridden talked won worn wore argued persuaded"
-    " convinced win wins prevailed way it scratch forget strike round around peace take over gone dead history more finished everything"
-    " all lot table right fine from turns".split()
+    " convinced win wins prevailed way scratch forget strike round around peace over gone dead finished everything"
+    " lot turns".split()
 )
 # What "is history" in other ways: a subject of school, or the rest.
 TAUGHT = frozenset(
@@ -83,8 +87,10 @@ MATTER = re.compile(
     rf"\b(?:since|from|as\s+of|starting)\s+(?:\d{{1,2}}\.?\s+)?{TIME}\b|{CONCEDES}|\bturns\s+out\b|\bit\s+turned\s+out\b|\bagain[.!]?$"
     r"|\b(?:picked|took|taken|take)\s+(?:\w+\s+){0,3}?up\b|\breturned\s+to\b|\bback\s+(?:to|on|in|into)\b|\bswitched\s+to\b|\bresumed\b"
 )
+GONE_HINTS = frozenset("gone back over dead out go".split())
+ALL_HINTS = frozenset("everything all lot".split())
 SOFT_HINTS = frozenset(
-    "gone back over dead out go there everything all lot since from as starting ok okay fine right alright well turns"
+    "gone back over dead out go there everything all lot since from as starting ok okay fine alright turns"
     " turned again picked took taken take returned resumed switched".split()
 )
 PASSING = re.compile(r"\b(?:for|while|during|until|when|tonight|today)\b")
@@ -92,13 +98,13 @@ PASSING = re.compile(r"\b(?:for|while|during|until|when|tonight|today)\b")
 
 def firm(low: str, lows: frozenset[str]) -> bool:
     """Whether a sentence says that its speaker turned something round; `lows` are its words."""
-    if not lows & FIRM_HINTS:
+    if lows & OVER_HINTS and (over := OVER.search(low)) and not UNTURNED.search(low):
+        return TAUGHT.isdisjoint(words.WORD.findall(over["thing"])) and not OTHERS.search(over["thing"])
+    if lows.isdisjoint(FIRM_HINTS) and not low.startswith(CONCEDING):
         return False
     found = FIRM.search(low)
     if found is None or UNTURNED.search(low):
         return False
-    if thing := found["thing"]:
-        return TAUGHT.isdisjoint(words.WORD.findall(thing)) and not OTHERS.search(thing)
     return not lows.isdisjoint(SPEAKERS) or "there" in low or found.start() == 0
 
 
@@ -114,11 +120,11 @@ def soft(text: str) -> Soft:
     lows = frozenset(words.WORD.findall(low))
     if lows.isdisjoint(SOFT_HINTS):
         return ""
-    if GONE.search(low):
+    if lows & GONE_HINTS and GONE.search(low):
         return "thing"
-    if THERE.search(low):
+    if "there" in lows and "now" in lows and THERE.search(low):
         return "there"
-    if ALL.search(low):
+    if lows & ALL_HINTS and ALL.search(low):
         return "" if PASSING.search(low) else "all"
     return "matter" if not lows.isdisjoint(SPEAKERS) and MATTER.search(low) else ""
 
