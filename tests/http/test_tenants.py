@@ -14,7 +14,7 @@ from tests.http.world import CHANNEL, ID, KEY, OTHER_KEY, RECEIPT, World, backgr
 
 
 async def test_every_route_but_health_needs_a_key(light: World) -> None:
-    """Without a valid key there is 401 in the one error shape, on known and unknown routes alike."""
+    """Without a valid key there is 401 in the one error shape, which says where to find one, on known and unknown routes alike."""
     routes = [(method, route.path) for route in light.app.routes for method in route.methods or () if method != "HEAD"]  # type: ignore[attr-defined]
     assert len(routes) >= 19
     for method, path in [*routes, ("GET", "/nowhere"), ("DELETE", "/v1/models")]:
@@ -24,7 +24,7 @@ async def test_every_route_but_health_needs_a_key(light: World) -> None:
                 assert response.status_code == 200
                 assert response.json()["status"] == "ok"
             else:
-                error(response, 401, "invalid_api_key")
+                assert "mnemon serve" in error(response, 401, "invalid_api_key")["message"]
                 assert response.headers["www-authenticate"] == "Bearer"
 
 

@@ -39,7 +39,7 @@ class Keyring:
         digest = keys.hashed(secret.strip())
         key = self.keys.get(digest)
         if key is None or not hmac.compare_digest(key.hash, digest):
-            raise errors.Denied("this key is not valid")
+            raise errors.Denied("this key is not valid; the first lines of `mnemon serve` say which is, or where it is kept")
         return key
 
     async def _reload(self, stamp: int) -> None:
