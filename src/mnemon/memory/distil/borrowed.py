@@ -5,8 +5,9 @@ A message that borrows a voice says so in a few words, at its beginning or its e
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
+
+from mnemon.memory.distil import patterns
 
 HEAD, TAIL = 2000, 400  # characters in which a message says what its text is
 
@@ -24,25 +25,25 @@ OTHER_WORK = (
 )
 BEGINS = r"(?:^|(?<=[.!?\n]\s)|(?<=[.!?\n])|\b(?:please|pls|you|me|to|and|kindly|just|then|now)\s+)"
 # The colon behind an order begins what the order is about: "translate into French: my name is Ada".
-ORDERED = re.compile(
+ORDERED = patterns.pattern(
     rf"{BEGINS}(?:(?:{LANGUAGE_WORK}\s+[^.!?\n:]{{1,90}}|{LANGUAGE_WORK}(?=\s*:\s*\n)|{OTHER_WORK}\s+(?:\S+\s+){{0,5}}?{TEXT}\b[^.!?\n:]{{0,60}}):\s+(?=\S)"
     rf"|(?:{LANGUAGE_WORK}|{OTHER_WORK})\s+(?:this|the\s+following|(?:\S+\s+){{0,3}}?{TEXT})\b[^.!?\n:]{{0,60}}[.!?]?\s*\n\s*(?=\S)|{LANGUAGE_WORK}\s+(?:my|this|the\s+following)\s+(?:\S+\s+){{0,2}}?{TEXT}[.!?]\s+(?=\S))"
 )
-SHOWN = re.compile(
+SHOWN = patterns.pattern(
     rf"(?:^|[.!?\n]\s*)(?:here(?:['’]s|\s+is|\s+are|\s+comes)|below\s+is|this\s+is|consider|take)\s+[^.!?\n:]{{0,60}}\b(?:{TEXT}|example|sample|template)\b"
     rf"[^!?\n:]{{0,80}}(?::\s*\n\s*|:\s+(?=[\"“„«']))(?=\S)"
 )
-ABOVE = re.compile(
+ABOVE = patterns.pattern(
     rf"\n\s*(?:(?:please|can\s+you|could\s+you|would\s+you|kindly)\s+)*{LANGUAGE_WORK}\s+"
     rf"(?:this|that|it|(?:the|my)\s+(?:above|{TEXT}))\b[^\n]{{0,120}}$"
 )
-SALUTATION = re.compile(
+SALUTATION = patterns.pattern(
     r"(?m)^[ \t>]*(?:[Dd]ear[ \t]+"
     r"(?=(?!Assistant|Bot|AI\b|Diary|Mnemon|ChatGPT|Computer)[A-Z]|sir|madam|all\b|team|friend|colleague|customer|hiring)"
     r"|[Tt]o whom it may concern|(?:Hi|Hello|Hey)[ \t]+(?:all|team|everyone|everybody|both|folks|there)[ \t]*,[ \t]*$"
     r"|(?:Sehr geehrte|Liebe|Lieber|Cher|Chère|Estimad[oa]|Querid[oa])[ \t]+[A-Z])"
 )
-CLOSING = re.compile(
+CLOSING = patterns.pattern(
     r"(?mi)^[ \t>]*(?:yours(?:[ \t]+\w+)?|(?:kind|best|warm|kindest|warmest)[ \t]+(?:regards|wishes)"
     r"|regards|sincerely|cheers|best|love|many thanks|thank you|thanks"
     r"|mit freundlichen grüßen|cordialement|saludos)[,.!]?[ \t]*\n[^\n]{0,60}"
@@ -51,7 +52,7 @@ STORY = (
     r"(?:story|tale|novel|scene|screenplay|script|sketch|play|fan\s?fiction"
     r"|adventure|fable|monologue|dialogue|sitcom|rap|limerick|poem|song|diary\s+entry)"
 )
-FICTION = re.compile(
+FICTION = patterns.pattern(
     rf"\b(?:write|tell|compose|make\s+up|continue|start|invent|draft|give|create|improvise)\b[^.!?\n]{{0,40}}\b{STORY}\b[^.!?\n]{{0,60}}?"
     r"\b(?:where|in\s+which|with\s+me\s+as|starring|set\s+in|about\s+(?:an?|the|two|three|some\w*)|told\s+by|from\s+the\s+(?:point|view|perspective))\b"
     r"|\b(?:let['’]?s|let\s+us|can\s+we|could\s+we|shall\s+we"
@@ -73,9 +74,9 @@ WORK = frozenset(
     " transcribe grade critique turn read reply answer respond look go comment feedback extract classify parse repeat type".split()
 )
 OF_LANGUAGE = tuple("proof translat summar rewrit reword rephras paraphras correct edit polish shorten simplif spell condens".split())
-LETTERS = re.compile(r"[a-z]+")
+LETTERS = patterns.pattern(r"[a-z]+")
 
-QUOTED = re.compile(r"[\"“„«](?P<inner>[^\"”“»\n]+)[\"”“»]")
+QUOTED = patterns.pattern(r"[\"“„«](?P<inner>[^\"”“»\n]+)[\"”“»]")
 
 
 def stretches(text: str) -> list[tuple[int, int, str]]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from mnemon.memory.distil import patterns
+
 HINTS = frozenset(
     "because since due owing thanks account as so why reason reasons turned hence therefore thus cause caused causes led leads"
     " forced made makes"
     " about regarding concerning wondered wonder asked result resulted fear on drove got convinced pushed kept".split()
 )
 # effect, then cause
-BACKWARD = re.compile(
+BACKWARD = patterns.pattern(
     r",?\s+(?:(?:just\s+|mainly\s+|only\s+|partly\s+)?because\s+(?:of\s+)?|due\s+to\s+|owing\s+to\s+|on\s+account\s+of\s+|thanks\s+to\s+|as\s+a\s+result\s+of\s+|"
     r"(?:was|were|is|been)\s+caused\s+by\s+|for\s+fear\s+of\s+)",
 )
@@ -20,40 +22,40 @@ CLAUSE_AFTER = (
     r"(?=(?:(?:the|a|an|my|our|his|her|their|its|this|that|these|those|all|half|most|some|many|both|no|every|each)\s+)?(?:[\w'’-]+\s+){0,5}?"
     r"(?:is|are|was|were|has|have|had|am|can|can't|could|couldn't|will|won't|would|kept|keeps|keep|did|didn't|does|doesn't|do|don't|\w+ed|\w{3,}s|came|went|got|broke|lost|left|made|ran|fell|took)\b)"
 )
-SINCE = re.compile(
+SINCE = patterns.pattern(
     rf"(?P<comma>,)?\s+(?P<word>since|as)\s+{CLAUSE_AFTER}(?!\s*(?:spring|summer|autumn|winter|then|last|yesterday|\d|of\b|soon|well|long|far|if|said))"
 )
-LEADING = re.compile(
+LEADING = patterns.pattern(
     rf"(?:(?:due\s+to|owing\s+to|because\s+of|on\s+account\s+of|thanks\s+to|because)\s+(?P<cause>[^,;]+?)|(?:since|as)\s+{CLAUSE_AFTER}(?P<cause2>[^,;]+?)),\s+(?P<effect>.+)$",
     re.DOTALL,
 )
 LEADS = ("due", "owing", "because", "on", "thanks", "since", "as")
 # cause, then effect
-FORWARD = re.compile(
+FORWARD = patterns.pattern(
     r"(?:,|;|\s+[–—-])\s*(?:and\s+)?(?:so(?!\s+(?:that|far|much|many|on|keep|please)\b)|which\s+is\s+why|(?:that|this)(?:['’]s|\s+is|\s+was)\s+why|hence|therefore|thus|which\s+(?:made|forced|led)\s+(?:us|me)\s+to)\s+"
     r"|\s+(?:caused|led\s+to|forced\s+us\s+to|made\s+us|resulted\s+in)\s+",
 )
 # A reason told later names its effect first: the reason we left is this, why we left, about leaving the choir
-NAMED = re.compile(
+NAMED = patterns.pattern(
     r"(?:(?:the|my|our)\s+(?:main\s+|real\s+)?reason\s+(?:why\s+|that\s+|for\s+)?(?P<of>[^:,;]{3,120}?)(?:\s*:\s*|\s+(?:is|was)\s+(?:that\s+)?)"
     r"|(?:forgot\s+to\s+(?:say|mention)\s+)?why\s+(?P<why>(?!do|does|did|is|are|was|were|would|should|can|not)[^:?]{3,120}?)\s*:\s*"
     r"|(?:about|as\s+for|regarding|concerning|on)\s+(?P<about>[^:,;]{3,80}?)\s*:\s*"
     r"|(?P<thing>(?:the|my|our)\s+[^:,;]{2,60}?)\s*,?\s*in\s+case\s+you\s+(?:wondered|wonder|were\s+wondering|asked)[^:]{0,20}:\s*)(?P<cause>.+)$",
     re.DOTALL,
 )
-CLEFT = re.compile(
+CLEFT = patterns.pattern(
     r"(?:(?P<cause3>[^,;:]{3,100}?)\s+(?:is|are|was|were)\s+(?:the|my|our)\s+(?:main\s+|real\s+|only\s+)?reason\s+(?:why\s+|that\s+|for\s+)?(?P<effect3>.+)|it\s+(?:is|was)\s+(?P<cause>[^,;]{2,100}?)\s+(?:that|which|who)\s+(?:made|forced|led|drove|got|convinced|pushed|kept)\s+(?:me|us)\s+(?:to\s+|from\s+)?(?P<effect>.+)"
     r"|what\s+(?:made|forced|led|drove|got|convinced|pushed)\s+(?:me|us)\s+(?:to\s+)?(?P<effect2>[^,;]{2,100}?)\s+(?:is|was)\s+(?P<cause2>.+))$",
     re.DOTALL,
 )
-TURNED_OUT = re.compile(r"(?:it\s+)?turned\s+out\s+(?:that\s+)?")
-COLON = re.compile(
+TURNED_OUT = patterns.pattern(r"(?:it\s+)?turned\s+out\s+(?:that\s+)?")
+COLON = patterns.pattern(
     r"(?P<effect>no\s+(?:more\s+)?[\w\s]{3,40}\s+for\s+(?:me|us)|(?:i|we)(?:['’]ve)?\s+(?:have\s+)?(?:gave|given|quit|sold|left|returned|stopped|dropped|cancelled|removed|sent|switched|moved|closed|ended|\w+ed)\b[^:;,]{3,60}):\s+"
     r"(?P<cause>(?:(?:the|my|our|its|his|her|their|it|they|he|she|there|since)\b).{5,})$",
     re.DOTALL,
 )
-AND_THEN = re.compile(r",\s+(?:and\s+)?then\b|,\s+and\s+(?:we|I|i)\b|;\s")
-SO_LONG = re.compile(r"(?:\b(?:has|have|been)|['’]ve|['’]s\sbeen)\b")  # "have lived here since": how long, not why
+AND_THEN = patterns.pattern(r",\s+(?:and\s+)?then\b|,\s+and\s+(?:we|I|i)\b|;\s")
+SO_LONG = patterns.pattern(r"(?:\b(?:has|have|been)|['’]ve|['’]s\sbeen)\b")  # "have lived here since": how long, not why
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from mnemon.memory.distil import lexicon, phrases, slots
+from mnemon.memory.distil import lexicon, patterns, phrases, slots
 from mnemon.memory.distil.clauses import Clause, Word
 from mnemon.memory.distil.phrases import USER, Phrase, phrase, shape
 from mnemon.memory.distil.slots import Slot
 
-DETERMINER = re.compile(r"(?:my|our|the|a|an)\s+", re.IGNORECASE)
+DETERMINER = patterns.pattern(r"(?:my|our|the|a|an)\s+", re.IGNORECASE)
 
 
 def became(text: str, clause: Clause, subject: Phrase) -> Slot | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mnemon.memory.distil import lexicon
+from mnemon.memory.distil import lexicon, patterns
 
-WORD = re.compile(r"\w+(?:[-'’.:/@+&,]\w+)*%?|[$€£]\s?\d[\d.,]*\w*")
+WORD = patterns.pattern(r"\w+(?:[-'’.:/@+&,]\w+)*%?|[$€£]\s?\d[\d.,]*\w*")
 BREAKS = frozenset((",", ";", ":", "–", "—", "-", "("))
 COMMAND_LEADS = frozenset("please pls kindly do don't not never always and also just only".split())
 MOST_WORDS = 250

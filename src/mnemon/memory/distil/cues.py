@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from mnemon.memory.distil import retractions
+from mnemon.memory.distil import patterns, retractions
 from mnemon.memory.statements import Cue
 
 
-def _any(*patterns: str) -> re.Pattern[str]:
+def _any(*wordings: str) -> re.Pattern[str]:
     """Any of these, where a word begins: said once, since then a look at the next letter rules out most of them."""
-    return re.compile(rf"\b(?:{'|'.join(patterns)})")
+    return patterns.pattern(rf"\b(?:{'|'.join(wordings)})")
 
 
 SIGH = r"(?:(?:sorry|oh|oops|hm+|ok(?:ay)?|actually|wait|no|well|please)[,.!]?\s+)*"
@@ -25,20 +25,22 @@ ENDS = (
     r"(?:(?:abandoned|ditched|got\s+rid\s+of|given\s+up(?:\s+on)?|gave\s+up(?:\s+on)?|dropped|sold|quit|moved\s+on\s+from|got\s+out\s+of)\s+(?!to\b|by\b|off\b|out\b|in\b|at\b|from\b)"
     r"|(?:quit|stopped|gave\s+up|given\s+up)\s+(?=\w+ing\b))"
 )
-ENDED = re.compile(
+ENDED = patterns.pattern(
     rf"\b{ENDS}(?:the\s+|a\s+|an\s+|my\s+|our\s+|using\s+|taking\s+|playing\s+|eating\s+|drinking\s+|driving\s+)?"
     + OLD
     + r"(?=\s*(?:[,;.!?)]|(?:with|by|for|as|in|on|at|to|from"
     r"|and|because|since|due|after|when|last|this|these|any\s?more|ago|two|three|some)\b|$))"
 )
 OLD_VALUE = (
-    re.compile(
+    patterns.pattern(
         r"\b(?:instead\s+of|rather\s+than|in\s+place\s+of|replac(?:es|ed|ing)(?!\s+(?:by|with)\b)|no\s+longer|used\s+to\s+be|previously|formerly)\s+"
         r"(?:the\s+|a\s+|an\s+|my\s+|our\s+)?" + OLD + r"(?=\s*(?:[,;.!?)]|with\b|by\b|for\b|as\b|in\b|on\b|$))"
     ),
     ENDED,
-    re.compile(r"(?:^|,\s*|\s+and\s+|\s+)not\s+(?:in\s+|on\s+|at\s+|the\s+|for\s+)*" + OLD + r"(?=\s*(?:[,;.!?)]|for\b|as\b|in\b|$))"),
-    re.compile(
+    patterns.pattern(
+        r"(?:^|,\s*|\s+and\s+|\s+)not\s+(?:in\s+|on\s+|at\s+|the\s+|for\s+)*" + OLD + r"(?=\s*(?:[,;.!?)]|for\b|as\b|in\b|$))"
+    ),
+    patterns.pattern(
         r"^" + SIGH + r"(?:forget|scrap|ditch|drop|never\s+mind|scratch|so\s+much\s+for|kill)\s+(?:about\s+)?(?:the|our|my)\s+"
         r"(?P<old>[^,;:.!]+?)(?:\s+(?:idea|plan|thing))?\s*(?=[,;:.!]|$)"
     ),

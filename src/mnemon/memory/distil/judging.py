@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from mnemon.memory import words
-from mnemon.memory.distil import cues, lexicon, limits, matching, owners, phrases, positions, slots, times
+from mnemon.memory.distil import cues, lexicon, limits, matching, owners, patterns, phrases, positions, slots, times
 from mnemon.memory.distil.matching import Bag
 from mnemon.memory.distil.readings import GENERIC
 from mnemon.memory.statements import CHANGE_OF_MIND, Candidate, Origin, Statement, Verdict
@@ -22,11 +22,11 @@ STRENGTH: dict[Origin, int] = {"user": 3, "import": 2, "assistant": 1, "tool": 1
 JUST_NOW = 900  # seconds in which "forget that" can mean what was said last
 MATTER = 0.3  # the share of a statement's words that a reversal must name
 TURNS = ("correction", "reversal", "update")
-NEWLY = re.compile(r"(?:my|our)\s+new\s", re.IGNORECASE)
+NEWLY = patterns.pattern(r"(?:my|our)\s+new\s", re.IGNORECASE)
 MOST_TERMS = 14  # a sentence of more matters than this speaks of too much to say which of them changed
 COMMON = 3  # statements that may share a word before it tells little
-CLOCK = re.compile(r"\d:\d|\bnoon\b|\bmidnight\b|\d\s*(?:am|pm)\b|o['’]clock", re.IGNORECASE)
-UNIT = re.compile(r"[\d.,]+|^(?:about|around|roughly|almost|nearly|over|under)\b", re.IGNORECASE)
+CLOCK = patterns.pattern(r"\d:\d|\bnoon\b|\bmidnight\b|\d\s*(?:am|pm)\b|o['’]clock", re.IGNORECASE)
+UNIT = patterns.pattern(r"[\d.,]+|^(?:about|around|roughly|almost|nearly|over|under)\b", re.IGNORECASE)
 MEASURES = frozenset({"when", "version", "percent", "number", "code"})
 WEAK = frozenset(stem for form, verb in lexicon.VERBS.items() if verb.lemma in lexicon.LIGHT for stem in words.normal(form))
 # What is to be forgotten may be named by what it is: my brother's name, the money that I owe.

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from mnemon.memory import words
+from mnemon.memory.distil import patterns
 
 DAYS = (
     r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|week-?ends?|weekdays?|holidays?|birthdays"
     r"|evenings|mornings|nights|afternoons|some\s+days|days\s+off|tour)"
 )
 SEASONS = r"(?:spring|summers?|autumn|fall|winters?|mornings?|evenings?|afternoons?|off-season|season)"
-LIMIT = re.compile(
+LIMIT = patterns.pattern(
     rf"\bon\s+(?:\w+\s+)?{DAYS}\b|\b(?:at|over)\s+(?:the\s+)?(?:week-?ends?|christmas|easter|times|[a-z]+ies)\b"
     r"|\bat\s+(?:night|lunch|noon|work|school|home)(?=\s*(?:[,.;!]|$|(?:i|we|my|our|the|and|when|he|she|it)\b))"
     r"|\b(?:tomorrow|tonight|this\s+(?:week|weekend|evening|afternoon|morning|time|once)|just\s+this\s+once|for\s+once|exceptionally)\b"
@@ -21,10 +21,10 @@ LIMIT = re.compile(
     r"|\b(?:sometimes|occasionally|rarely|now\s+and\s+then|from\s+time\s+to\s+time|abroad|for\s+(?:breakfast|lunch|dinner|now|fun|work|guests|christmas))\b"
     r"|\b(?:within|outside|inside)\s+\w+|\bbetween\s+\w+\s+and\s+\w+"
 )
-BREAK = re.compile(
+BREAK = patterns.pattern(
     r"[,;:.!?(–—]|\b(?:because|since|so|and|but|as|due|owing|thanks|any\s?more|now|again|these\s+days|after\s+all|instead)\b"
 )
-PREPOSITION = re.compile(r"\s*(?:on|in|at|with|without|for|after|before|during|from|by|to|near|over|under|until|when|while|if)\b")
+PREPOSITION = patterns.pattern(r"\s*(?:on|in|at|with|without|for|after|before|during|from|by|to|near|over|under|until|when|while|if)\b")
 NO_LIMIT = frozenset(s for w in "all year years long time moment good".split() for s in words.words(w))
 KEPT = 4096
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,27 +9,27 @@ from functools import lru_cache
 from typing import Literal
 
 from mnemon.memory import words
-from mnemon.memory.distil import clauses, lexicon
+from mnemon.memory.distil import clauses, lexicon, patterns
 from mnemon.memory.distil.clauses import Word
 
 USER = "user"
 Shape = Literal["when", "version", "percent", "number", "code", "name", "words"]
 
-WHEN = re.compile(
+WHEN = patterns.pattern(
     r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|may|june|july|august|september|october|november|december|"
     r"(?:1[89]|20)\d\d-\d\d-\d\d|[0-2]?\d:[0-5]\d|\d{1,2}\s?(?:a\.?m|p\.?m)|noon|midnight|(?:19|20)\d\d$|tomorrow|q[1-4])\b",
 )
-DIGIT = re.compile(r"\d")
-VERSION = re.compile(r"v?\d+(?:\.\d+){2,}$|(?:version|release)\s+v?\d")
-PERCENT = re.compile(r"\d[\d.,]*\s?(?:%|percent|per\s?cent)")
-NUMBER = re.compile(
+DIGIT = patterns.pattern(r"\d")
+VERSION = patterns.pattern(r"v?\d+(?:\.\d+){2,}$|(?:version|release)\s+v?\d")
+PERCENT = patterns.pattern(r"\d[\d.,]*\s?(?:%|percent|per\s?cent)")
+NUMBER = patterns.pattern(
     r"(?:(?:number|no\.?|nr\.?|level|about|around|roughly|almost|over)\s+)?(?:[$€£]\s?)?\d[\d.,]*\b|(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|half|a\s(?:third|quarter))\b"
 )
 NO_VALUE = lexicon.PRONOUNS | {"here", "there", "me", "us", "him", "her", "them", "so", "back"}
 OWN = frozenset({"mine", "ours"})
 QUOTES = frozenset('"“„«')
-QUOTED = re.compile(r"[^\"“”„«»\n]{1,120}(?=[\"”“»])")
-CODE = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])\S+$")
+QUOTED = patterns.pattern(r"[^\"“”„«»\n]{1,120}(?=[\"”“»])")
+CODE = patterns.pattern(r"(?=\S*\d)(?=\S*[A-Za-z])\S+$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

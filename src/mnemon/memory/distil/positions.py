@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from mnemon.memory import words
-from mnemon.memory.distil import cues, kinds, lexicon, matching, owners, phrases, turning
+from mnemon.memory.distil import cues, kinds, lexicon, matching, owners, patterns, phrases, turning
 from mnemon.memory.distil.readings import GENERIC
 from mnemon.memory.statements import Candidate, Statement
 
 POSITIONS = ("decision", "plan", "preference")
-AGAIN = re.compile(r"\bagain[.!]?$", re.IGNORECASE)
-DENIED = re.compile(r"\b(?:no|never|not|without)\b|n['’]t\b", re.IGNORECASE)
-AWAY = re.compile(r"\b(?:off|out\s+of|gone|without)\b", re.IGNORECASE)
-GIVEN_UP = re.compile(
+AGAIN = patterns.pattern(r"\bagain[.!]?$", re.IGNORECASE)
+DENIED = patterns.pattern(r"\b(?:no|never|not|without)\b|n['’]t\b", re.IGNORECASE)
+AWAY = patterns.pattern(r"\b(?:off|out\s+of|gone|without)\b", re.IGNORECASE)
+GIVEN_UP = patterns.pattern(
     r"\b(?:gave|given|giving)\s+up|\b(?:stop|quit|left|cancel|drop|no\s+more|never|vegan|vegetarian|sober|teetotal|done\s+with|through\s+with|retir|swor[en]\s+off|off\b.*\bfor\s+good)",
     re.IGNORECASE,
 )
-HELD = re.compile(  # a position, though it is told as a fact
+HELD = patterns.pattern(  # a position, though it is told as a fact
     r"\b(?:never|always|no\s+(?:more\s+)?\w+|only|stays?|staying|committed|settled|final|definitely|decided|chosen|chose|swore|sworn|agreed|picked|opted|signed|keeping|ourselves|myself|going\s+(?:to|on|with)"
     r"|will|certain|fixed|arranged|ordered|booked|out\s+of\s+the\s+question|for\s+good|go(?:es)?\s+into|vegan|vegetarian|sober|teetotal|done\s+with|through\s+with|retir\w+)\b"
     r"|['’]ll\b|\bit\s+is\s*[,.]",
@@ -28,18 +28,18 @@ HELD = re.compile(  # a position, though it is told as a fact
 ABSTAINED = (
     frozenset(s for w in "alcohol sober teetotal vegetarian vegan meat sugar".split() for s in words.normal(w)) | kinds.MEMBERS.keys()
 )
-OVER = re.compile(  # that something ended, not only that something else was chosen
+OVER = patterns.pattern(  # that something ended, not only that something else was chosen
     r"\b(?:no\s+longer|any\s?more|cancel\w*|call(?:ed|ing)?\s+(?:it\s+)?off|(?:is|are)\s+off|revert\w*|back\s+(?:to|into|in|on)|merged?|again|withdr\w+|backed\s+out"
     r"|pulled\s+out|fell\s+through|scrap\w*|drop\w*|ditch\w*|abandon\w*|shelved|gone|instead\s+of|forget|replac\w+)\b",
     re.IGNORECASE,
 )
-CHOICE = re.compile(
+CHOICE = patterns.pattern(
     r"\bcommitted\s+to\b|\b(?:go|goes|going|gone|went)\s+(?:with|for)\b|\bsettled\s+on\b|\b(?:chose|chosen|picked|opted)\b|\bdecided\s+(?:on|for)\b|\b(?:stay|staying|stick|sticking)\s+(?:on|with)\b"
     r"|\bsigned\s+(?:up\s+)?with\b|\b(?:all\s+in|built|build|moving|move|switch\w*|back)\s+(?:on|to|into|onto)\b",
     re.IGNORECASE,
 )
-GOT = re.compile(r"\b(?:bought|got|have|having|there(?:['’]s|\s+is)|adopted|own|took)\s+(?:an?\s+)(?P<name>[A-Z]\w+)")
-NO_THING = re.compile(
+GOT = patterns.pattern(r"\b(?:bought|got|have|having|there(?:['’]s|\s+is)|adopted|own|took)\s+(?:an?\s+)(?P<name>[A-Z]\w+)")
+NO_THING = patterns.pattern(
     r"\b(?:never|no|not)\b(?:\s+\w+){0,4}?\s(?:own|owning|buy|buying|get|getting|have|having|want|cars?|pets?|dogs?|cats?)\b", re.IGNORECASE
 )
 
@@ -91,8 +91,8 @@ def nouns(old: Candidate) -> tuple[str, ...]:
     return (*words.words(old.subject), *words.words(" ".join(old.values)), *words.words(old.attribute))
 
 
-KEPT_IN = re.compile(r"\b(?:all|everything|every|only|whole|stays?|always|full\s+stop)\b", re.IGNORECASE)
-PLACED = re.compile(r"\b(?:in|on|at|with|to|into)\b", re.IGNORECASE)
+KEPT_IN = patterns.pattern(r"\b(?:all|everything|every|only|whole|stays?|always|full\s+stop)\b", re.IGNORECASE)
+PLACED = patterns.pattern(r"\b(?:in|on|at|with|to|into)\b", re.IGNORECASE)
 
 
 def turned_round(candidate: Candidate, known: Sequence[Statement]) -> tuple[list[Statement], bool]:

@@ -4,49 +4,49 @@ from __future__ import annotations
 
 import re
 
-from mnemon.memory.distil import clauses, lexicon, phrases, readings, slots
+from mnemon.memory.distil import clauses, lexicon, patterns, phrases, readings, slots
 from mnemon.memory.distil.clauses import Word
 from mnemon.memory.statements import Asked, Asking
 
 I = re.IGNORECASE  # noqa: E741 - a short name in a table of patterns
 
 KINDS: tuple[tuple[Asking, re.Pattern[str]], ...] = (
-    ("why", re.compile(r"\bwhy\b|\breasons?\b|\bwhat\s+(?:made|caused|led)\b|\bhow\s+come\b|\bcause[ds]?\b|\bwhat\s+happened\b")),
+    ("why", patterns.pattern(r"\bwhy\b|\breasons?\b|\bwhat\s+(?:made|caused|led)\b|\bhow\s+come\b|\bcause[ds]?\b|\bwhat\s+happened\b")),
     (
         "when",
-        re.compile(
+        patterns.pattern(
             r"\bwhen\b|\bwhat\s+(?:day|date|time|year|month)\b|\bwhich\s+(?:day|date|year|month|week)\b|\bhow\s+long\b|\buntil\b|\bsince\b|\bfrom\s+what\s+day\b",
         ),
     ),
     (
         "before",
-        re.compile(
+        patterns.pattern(
             r"\bbefore\b|\bprior\b|\bprevious(?:ly)?\b|\bearlier\b|\bformer(?:ly)?\b|\bused\s+to\b|\bfirst\b|\border\b|\bsequence\b"
         ),
     ),
-    ("after", re.compile(r"\bafter(?:wards)?\b|\blater\b|\bnext\b|\bthen\b|\bfollow(?:ed|ing)?\b|\border\b|\bsequence\b")),
+    ("after", patterns.pattern(r"\bafter(?:wards)?\b|\blater\b|\bnext\b|\bthen\b|\bfollow(?:ed|ing)?\b|\border\b|\bsequence\b")),
     (
         "still",
-        re.compile(r"\bstill\b|\bany\s?more\b|\byet\b|\bcurrent(?:ly)?\b|\bnow(?:adays)?\b|\bthese\s+days\b|\bat\s+the\s+moment\b"),
+        patterns.pattern(r"\bstill\b|\bany\s?more\b|\byet\b|\bcurrent(?:ly)?\b|\bnow(?:adays)?\b|\bthese\s+days\b|\bat\s+the\s+moment\b"),
     ),
     (
         "changed",
-        re.compile(
+        patterns.pattern(
             r"\bchang(?:e[ds]?|ing)\b|\bdecid\w+\b|\bdecisions?\b|\bstory\b|\bhistory\b|\bevol\w+|\bswitch\w*|\bposition\b|\bmind\b|\bdirection\b|\bplans?\b|\brevers\w+|\bover\s+the\s+\w+\b",
         ),
     ),
-    ("how_many", re.compile(r"\bhow\s+(?:many|much|often)\b|\bnumber\s+of\b|\bcount\b|\btotal\b")),
+    ("how_many", patterns.pattern(r"\bhow\s+(?:many|much|often)\b|\bnumber\s+of\b|\bcount\b|\btotal\b")),
     (
         "list_all",
-        re.compile(
+        patterns.pattern(
             r"\b(?:list|all|every|everything|(?:which|what)\s+(?!is\b|was\b|does\b|has\b)\w+s|any\s+other|summar\w+|overview)\b|\bwhat\s+are\b|\bwho\s+are\b|\bwhat\s+(?:do|did)\s+(?:you|i|we)\s+know\b",
         ),
     ),
-    ("who", re.compile(r"\bwho(?:m|se|['’]s)?\b")),
-    ("where", re.compile(r"\bwhere\b|\bwhat\s+(?:city|country|place|town)\b|\bwhich\s+(?:city|country|place|town)\b")),
-    ("which", re.compile(r"\bwhich\b")),
-    ("what", re.compile(r"\bwhat\b")),
-    ("how", re.compile(r"\bhow\b(?!\s+(?:many|much|often|long|come))")),
+    ("who", patterns.pattern(r"\bwho(?:m|se|['’]s)?\b")),
+    ("where", patterns.pattern(r"\bwhere\b|\bwhat\s+(?:city|country|place|town)\b|\bwhich\s+(?:city|country|place|town)\b")),
+    ("which", patterns.pattern(r"\bwhich\b")),
+    ("what", patterns.pattern(r"\bwhat\b")),
+    ("how", patterns.pattern(r"\bhow\b(?!\s+(?:many|much|often|long|come))")),
 )
 WH = frozenset("what which who whom whose when where why how".split())
 MOST = 6

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from mnemon.memory import words
-from mnemon.memory.distil import causes, clauses, cues, frames, lexicon, phrases, refusals, retractions, slots, turning
+from mnemon.memory.distil import causes, clauses, cues, frames, lexicon, patterns, phrases, refusals, retractions, slots, turning
 from mnemon.memory.distil.clauses import Clause, Word
 
 MOST_TERMS = 40
-LEAD_IN = re.compile(
+LEAD_IN = patterns.pattern(
     r"(?:(?:[#*•>\s-]*(?:(?:(?:before|after|first|one|two|more|another|last|small|quick|big|good|bad|sad|happy|important|little|short|minor|things?|news|updates?|info|we|start"
     r"|begin|continue|that|off|topic|on|a|the|me|my|side|from|to|for|your|records?|information|just|here|some|today|file|status|while|have|i|forget)\s+){1,6}?"
     r"(?:start|begin|continue|that|forget|thing|things|news|update|topic|records?|information|you|here|file|today|side|me)(?=\s*:)|side\s?note|note(?:\s+(?:from|to|for)\s+\w+(?:\s+\w+)?)?|n\.?b\.?|p\.?s\.?|reminder(?:\s+to\s+self)?|fyi"
@@ -24,27 +24,27 @@ LEAD_IN = re.compile(
     r"|from\s+(?:now|today)(?:\s+on)?|as\s+of\s+(?:today|now)|until\s+now|what\s+i\s+meant\s+(?:is|was)|i\s+meant\s+to\s+say(?:\s+that)?|i\s+(?:was\s+mistaken|misread|misspoke|miscounted|mixed|got|confused|was\s+wrong|misheard|mistyped)\b[^,:;]{0,40}"
     r"|(?:it\s+)?turned\s+out(?:\s+that)?)\s*(?:[,:;–—-]|\.\s|(?<=days)|(?<=today)|(?<=now)|(?<=\son)|(?<=out)|(?<=that)|(?<=way)|(?<=fyi)|(?<=to\ssay)|(?<=meant\swas)|(?<=meant\sis))\s*))+",
 )
-TIME_LEAD = re.compile(
+TIME_LEAD = patterns.pattern(
     r"(?:(?:on|in|since|until|by|from|at|during|after|before)\s+[^,]{2,30},\s+|(?:yesterday|today|tonight|tomorrow|(?:last|next|this|every|each)\s+\w+"
     r"|(?:since|in|on|from)\s+(?:\d{1,2}\s+)?(?:\w+day|\w+uary|march|april|may|june|july|august|\w+ember|october|spring|summer|autumn|winter|\d{4}|q[1-4]))\s*,?\s+"
     r"(?=(?:i|we|i'm|we're|i've|we've|my|our|the)\b))",
 )
-FOR_TOPIC = re.compile(r"(?:for|on|at|in)\s+(?:the\s+|my\s+|our\s+)?[\w-]+\s+(?=(?:i|we|i'm|we're)\b)")
-CALL_ME = re.compile(
+FOR_TOPIC = patterns.pattern(r"(?:for|on|at|in)\s+(?:the\s+|my\s+|our\s+)?[\w-]+\s+(?=(?:i|we|i'm|we're)\b)")
+CALL_ME = patterns.pattern(
     r"(?:please\s+|just\s+|you\s+can\s+)*\b(?:call|address)\s+me\s+(?:as\s+)?(?P<name>[^\s,.;!?]+(?:\s+[A-Z][^\s,.;!?]*)?)|\bi\s+go\s+by\s+(?P<by>[^\s,.;!?]+)",
     re.IGNORECASE,
 )
 HELLO = r"(?:(?:[Hh]i|[Hh]ello|[Hh]ey|[Gg]ood\s+\w+|[Gg]reetings)(?:\s+(?:there|all|again))?[,.!]?\s+)"
 PERSON = r"(?P<{}>[A-Z][\w'’-]+(?:\s+[A-Z][\w'’-]+){{0,2}})"
-INTRODUCED = re.compile(  # Ada here; Ada speaking; hello, this is Ada; this is Ada, I …
+INTRODUCED = patterns.pattern(  # Ada here; Ada speaking; hello, this is Ada; this is Ada, I …
     rf"{HELLO}?(?!(?:Same|Right|Nothing|Nobody|Everyone|Everybody|Everything|All|Still|Over|Down|Up|Back|New|First|Me|You|Out|Live|Only|Also)\b)"
     + PERSON.format("name")
     + r"\s+(?:here|speaking)(?=\s*(?:[:,;.!–—-]|$))"
     + rf"|(?:{HELLO}[Tt]his\s+is\s+|[Tt]his\s+is\s+(?=[^,.]+(?:\s+(?:from|speaking|here)\b|,\s+(?:I|my|we|your)\b)))"
     + PERSON.format("this")
 )
-SPLIT = re.compile(r"(?:;\s+|,?\s+(?:and|but)\s+)(?=(?:i|we|my|our|the|he|she)\b|i['’]m\b|we['’]re\b)")
-INNER = re.compile(r"[-'’./&@:+,_%]")
+SPLIT = patterns.pattern(r"(?:;\s+|,?\s+(?:and|but)\s+)(?=(?:i|we|my|our|the|he|she)\b|i['’]m\b|we['’]re\b)")
+INNER = patterns.pattern(r"[-'’./&@:+,_%]")
 GENERIC = frozenset(s for w in lexicon.GENERIC for s in words.normal(w))
 
 

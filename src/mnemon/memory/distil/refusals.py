@@ -4,55 +4,57 @@ from __future__ import annotations
 
 import re
 
+from mnemon.memory.distil import patterns
+
 # All patterns are for text in small letters.
 AUX = (
     r"(?:do|does|did|is|are|was|were|am|can|could|should|would|will|shall|have|has|had|may|might"
     r"|isn't|aren't|don't|doesn't|didn't|won't|can't|couldn't|shouldn't|wouldn't)"
 )
-QUESTION = re.compile(
+QUESTION = patterns.pattern(
     rf"(?:(?:and|but|so|also|ok(?:ay)?|well|anyway|hey|hi|hello|please|by\s+the\s+way|btw)[,:]?\s+)*(?:(?:what|which|who|whom|whose|when|where|why|how)(?:['’]s|['’]re)?\s+(?:\w+\s+){{0,4}}?{AUX}\b|"
     rf"(?:what|who|where|how)['’](?:s|re)\b|how\s+(?:about|come|long|much|many|often|far)\b|what\s+about\b|{AUX}\s+(?:i|you|we|they|he|she|it|there|this|that|the|my|our|your|a|an|any|some|people|one)\b|any\s+(?:idea|tips?|advice|thoughts|suggestions|reading)\b)",
 )
 # How whatever `QUESTION` finds begins: most sentences are told by their first letters.
-FIRST = re.compile(r"[a-z]+")
+FIRST = patterns.pattern(r"[a-z]+")
 OPENS = frozenset(
     "and but so also ok okay well anyway hey hi hello please by btw what which who whom whose when where why how any do does did is are was"
     " were am can could should would will shall have has had may might isn aren don doesn didn won couldn shouldn wouldn".split()
 )
-ENDS_ASKING = re.compile(r"[?？؟][\"”’)\]\s.!]*$")
-HYPOTHETICAL = re.compile(
+ENDS_ASKING = patterns.pattern(r"[?？؟][\"”’)\]\s.!]*$")
+HYPOTHETICAL = patterns.pattern(
     r"(?:(?:and|but|so|well|ok(?:ay)?|now)[,:]?\s+)*(?:what\s+if|suppos(?:e|ing)|imagine|assum(?:e|ing)|let['’]?s\s+(?:say|assume|imagine|pretend)|say\s+(?:we|i|you)\b|hypothetically|in\s+theory|theoretically)\b|"
     r"\bi\s+(?:dreamt|dreamed|imagined|fantasi[sz]ed)\b|\bi\s+(?:wonder|was\s+wondering|am\s+wondering)\b|\bi['’]m\s+wondering\b|\bwhat\s+(?:would|if)\b|\bif\s+(?:i|we|he|she|it|they)\s+were\b|\bwould(?:n['’]t)?\s+(?:that|it|this)\s+be\b|"
     r"\b(?:i|we)\s+(?:might|may|could|should)\b|\b(?:i|we)['’]re?\s+(?:thinking\s+(?:of|about)|considering|toying)\b|\b(?:maybe|perhaps|possibly)\b|\bnot\s+sure\b",
 )
-CONDITIONAL = re.compile(
+CONDITIONAL = patterns.pattern(
     r"\bif\b[^.]{3,160}(?:\b(?:would|could|might|should)|\bi['’]d|\bwe['’]d)\b|\b(?:would|could|might)\b[^.]{3,160}\bif\b"
 )
-WISH = re.compile(
+WISH = patterns.pattern(
     r"\b(?:i|we)(?:['’]d|\s+would)\s+(?:love|like|really\s+like|really\s+love)\s+to\b|\b(?:i|we)\s+(?:wish|hope|dream)\b|\bi\s+want\s+you\s+to\b|\bone\s+day\s+(?:i|we)\b|\b(?:someday|some\s+day)\b"
 )
-SPEECH = re.compile(
+SPEECH = patterns.pattern(
     r"\b(?:said|says|say|told\s+(?:me|us)|tells\s+(?:me|us)|wrote|writes|asked|asks|replied|answered|quoted?|claims?|claimed|reads|according\s+to|states?|stated|posted|tweeted|goes|texted|mailed|emailed|commented|mentioned|quoting)\b[^\"“„«]{0,40}[:,]?\s*[\"“„«]",
 )
-SPOKE = re.compile(
+SPOKE = patterns.pattern(
     r"(?!(?:i|we)\b)[^,:;.]{2,60}\b(?:said|says|told\s+(?:me|us)|wrote|writes|claims|claimed|believes|reckons|thinks|insists|suggested|suggests|announced|mentioned)\b\s*(?:(?:[:,]|that\b)\s*\S|(?:he|she|they|it|the|his|her|you|there)\b)"
 )
-HEARSAY = re.compile(
+HEARSAY = patterns.pattern(
     r"(?:(?:most|many|some)\s+)?\w+s\s+(?:recommend|advise|believe|reckon|warn|agree)\b|(?:according\s+to|rumou?r\s+has\s+it|apparently|supposedly|allegedly|(?:i|we)\s+(?:heard|read|was\s+told|were\s+told)\b|(?:people|they|some)\s+say\b|word\s+is)\b"
 )
-NO_SAY = re.compile(r"(?:as\s+)?(?:i|we)(?:['’]ve)?\s+(?:already\s+)?(?:said|told|mentioned|wrote)\b")
-LONG_QUOTE = re.compile(r"[\"“„«](?:[^\"”“»\s]+\s+){4,}[^\"”“»]*[\"”“»]")
-VOICED = re.compile(  # somebody speaks between the marks, if it is not a title
+NO_SAY = patterns.pattern(r"(?:as\s+)?(?:i|we)(?:['’]ve)?\s+(?:already\s+)?(?:said|told|mentioned|wrote)\b")
+LONG_QUOTE = patterns.pattern(r"[\"“„«](?:[^\"”“»\s]+\s+){4,}[^\"”“»]*[\"”“»]")
+VOICED = patterns.pattern(  # somebody speaks between the marks, if it is not a title
     r"(?<!\bis\s)(?<!called\s)(?<!named\s)(?<!titled\s)[\"“„«][^\"”“»]*\b(?:i['’]m|(?:i|we)\s+[a-z]+|(?:my|our)\s+[\w\s-]{2,30}?\s(?:is|are|was|were))\b[^\"”“»]*[\"”“»]"
 )
-FICTION = re.compile(
+FICTION = patterns.pattern(
     r"(?:[^,]{0,20}\s)?in\s+(?:the|this|that|a)\s+(?:\w+\s+)?(?:game|novel|film|movie|book|story|series|play|dream|episode|scene|comic|musical|opera|sitcom)"
     r"(?=,|\s+(?:i|i['’]m|the|he|she|they|there|we|my|a|an|it|that|which|by|about)\b)"
 )
 FICTIONS = frozenset("game novel film movie book story series play dream episode scene comic musical opera sitcom".split())
-SHELL = re.compile(r"^[\"“„«].*[\"”“»][.!,]?$", re.DOTALL)
+SHELL = patterns.pattern(r"^[\"“„«].*[\"”“»][.!,]?$", re.DOTALL)
 
-GREETING = re.compile(
+GREETING = patterns.pattern(
     r"(?:hi|hello|hey|hiya|yo|good\s+(?:morning|afternoon|evening|night|day)|morning|evening|bye|goodbye|see\s+(?:you|ya)|talk\s+(?:soon|later)|cheers|thanks?(?:\s+you)?|thx|ty|many\s+thanks|much\s+appreciated|"
     r"you['’]?re\s+(?:welcome|a\s+\w+|right|great|awesome|the\s+best|too\s+kind)|you\s+saved|welcome\s+back|back\s+again|i['’]m\s+back|ok(?:ay)?|k|yes|yep|yeah|yup|no(?=\s*[,.!]|$)|nope|nah|sure|right|alright|fine|great|nice|cool|perfect|awesome|"
     r"excellent|brilliant|lovely|wonderful|amazing|sweet|super|wow|whoa|haha\w*|lol|lmao|rofl|hehe|hm+|mm+|um+|uh+|oh|ah|aha|ugh|phew|oops|ouch|yay|hooray|sorry|apologies|pardon|excuse\s+me|never\s*mind|no\s+(?:problem|worries|rush)|"
@@ -62,7 +64,7 @@ GREETING = re.compile(
     r"that['’]?s\s+(?:all|it|great|fine|nice|good|cool|right|true|perfect|enough|helpful|a\s+\w+|so\s+\w+|very\s+\w+|what)|that\s+(?:joke|was|helped|worked|helps|works|makes|sounds|looks|smells)|it\s+(?:worked|works|helped|depends|helps)|this\s+(?:is|was)\s+(?:great|fun|nice|helpful)|what\s+a\b)"
     r"(?![\w'’-])",
 )
-PASSING = re.compile(
+PASSING = patterns.pattern(
     r"(?:it['’]?s|it\s+(?:is|was)|the\s+(?:weather|traffic|sun|rain|wifi|internet|coffee|news)|i\s+(?:need|could\s+use)\s+(?:a|some|more|to)|i['’]m\s+(?:back|here|off|tired|hungry|bored|fine|good|ok(?:ay)?|done(?!\s+with)|ready|confused|stuck|lost|sorry|glad|happy|afraid(?!\s+of)|sure|not\s+sure|so\s+\w+|just|still\s+here)|"
     r"i\s+(?:think|guess|know|see|agree|understand|didn['’]t\s+know|don['’]t\s+(?:know|think|get|understand)|feel|hope|wish|like\s+(?:that|it|this)|love\s+(?:that|it|this)|found\s+it|got\s+it)|"
     r"(?:we|i)\s+(?:talk|spoke|chat)|there\s+(?:is|was)\s+(?:a\s+)?(?:lot|something)|rain\w*\b|snow\w*\b)",
@@ -86,7 +88,7 @@ SPEAKING = frozenset(
 QUOTES = frozenset('"“„«')
 
 
-TOLD_AND_ASKED = re.compile(
+TOLD_AND_ASKED = patterns.pattern(
     rf"(?P<told>(?:i|we|my|our|i['’](?:m|ve|ll)|we['’](?:re|ve|ll))\b.{{10,}}?),\s+(?:and\s+|so\s+|but\s+)?(?:(?:what|which|who|when|where|why|how)\b|{AUX}\s+(?:i|you|we|it|that|this|there|my|our|the)\b)",
     re.DOTALL,
 )

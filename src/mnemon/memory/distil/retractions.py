@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from mnemon.memory.distil import lexicon, times
+from mnemon.memory.distil import lexicon, patterns, times
 
 HINTS = frozenset(
     "remember keep store save memorise memorize record remembering forget forgot unlearn forgetting delete remove erase disregard"
@@ -30,7 +30,7 @@ ANY = rf"(?P<verb>{FORGET}|{WORK})\s+(?:out\s+)?(?:about\s+)?"
 TELL = r"(?:told|said|gave|shared|mentioned|wrote|posted|sent)"
 NAMED = r"(?:that\s+)?(?:i|we)(?:['’]ve)?\s+(?:just\s+|ever\s+)?"
 MEMORY = r"(?:your\s+memory|memory|what\s+you\s+know|your\s+notes|your\s+records|your\s+files|the\s+record)"
-RETRACTION = re.compile(
+RETRACTION = patterns.pattern(
     ASKS
     + ANY
     + r"(?:(?:everything|anything|all|what|whatever|(?:that|the)\s+(?:thing|part|bit|stuff|fact))\s+"
@@ -45,7 +45,7 @@ RETRACTION = re.compile(
     r"|(?P<mine>(?:my|our|the)\s+[^.,;!?]+?)(?=\s*(?:[,.!?]|please|$))"
     r"|(?P<name>[^\s.,;!?]+(?:\s+[^\s.,;!?]+){0,2}?)(?=(?:\s*,?\s*please)?[.!]*$))"
 )
-DEICTIC = re.compile(
+DEICTIC = patterns.pattern(
     ASKS + r"(?:forget|strike|scratch|disregard|ignore|delete|erase|wipe|scrub|unlearn"
     r"|(?:don['’]t|do\s+not)\s+(?:remember|keep|store))\s+(?:about\s+)?"
     r"(?:that|it|this|what\s+i\s+(?:just\s+)?said|my\s+last\s+message)"
@@ -57,23 +57,23 @@ BIT = (
 )
 THING = r"(?P<thing>(?:(?:my|our|the)\s+)?[^\s,;:.!?][^,;:.!?]{1,80}?)"
 WIPED = rf"(?:so\s+|and\s+)?(?:please\s+)?(?:{WORK}|forget)\s+(?:it|that|this|them)(?:\s*,?\s*please)?"
-AMISS = re.compile(  # it should not be there: "you shouldn't have my address, please delete it"
+AMISS = patterns.pattern(  # it should not be there: "you shouldn't have my address, please delete it"
     r"(?:(?:sorry|oh|oops|okay|actually|please|no)[,.!]?\s+)*"
     r"(?P<told>you\s+(?:should|must|need|ought)(?:n['’]t|\s+not)\s+(?:to\s+)?(?:have|keep|store|save|know|remember)\s+(?:about\s+)?"
     r"|i\s+should(?:n['’]t|\s+not)\s+have\s+(?:told\s+you|mentioned|shared|said|given\s+you)\s+(?:about\s+)?)?"
     rf"{BIT}{THING}\s*[,;:–—-]+\s*{WIPED}[.!]*$"
 )
-MEANT = re.compile(  # or was told by mistake: "my salary was not meant for you"
+MEANT = patterns.pattern(  # or was told by mistake: "my salary was not meant for you"
     rf"{BIT}{THING}\s+(?:was|were|is|are)(?:n['’]t|\s+not|\s+never)\s+(?:meant|intended)\s+for\s+"
     rf"(?:you|your\s+(?:memory|records|notes|files|ears|eyes))(?:\s*[,;–—-]+\s*{WIPED})?[.!]*$"
 )
-REPLACEMENT = re.compile(  # "forget the tiles idea, we take wood" takes nothing back: it changes its mind
+REPLACEMENT = patterns.pattern(  # "forget the tiles idea, we take wood" takes nothing back: it changes its mind
     r"[,;:–—-]\s*(?:a|an|the|we|it|let|go|take|make|i(?:['’]ll|\s+(?:want|prefer|take|use|go|need)))\b"
 )
-ELSEWHERE = re.compile(
+ELSEWHERE = patterns.pattern(
     r"\b(?:in|from|of)\s+(?:this|that|the|my)\s+(?:\w+\s+)?(?:text|letter|mail|email|essay|list|file|document|draft|message|table|code|form|cv)\b"
 )
-MEMORY_VERB = re.compile(FORGET)
+MEMORY_VERB = patterns.pattern(FORGET)
 NO_NAMES = frozenset([*times.DAYS, *times.MONTHS])
 
 
@@ -90,7 +90,7 @@ def find(text: str, low: str) -> Found | None:
         return Found()
     found = RETRACTION.match(low)
     if found is None and (amiss := MEANT.match(low) or AMISS.match(low)):
-        return _amiss(text[slice(*amiss.span("thing"))], told=amiss.re is MEANT or bool(amiss["told"] or amiss["bit"]), low=low)
+        return _amiss(text[slice(*amiss.span("thing"))], told=_told(amiss.groupdict()), low=low)
     if found is None or REPLACEMENT.search(low, found.end()):
         return None
     name = next(n for n in ("said", "ever", "all", "place", "gave", "clause", "asked", "mine", "name") if found[n])
@@ -100,6 +100,11 @@ def find(text: str, low: str) -> Found | None:
     if name == "mine" and not _of_memory(found) and not _own_property(about, low):
         return None
     return Found(about + (text[slice(*found.span("more"))] if found["more"] else ""), clause=name == "clause")
+
+
+def _told(groups: dict[str, str | None]) -> bool:
+    """Whether the words themselves say that it was told; those that say it was not meant for you always do."""
+    return "told" not in groups or bool(groups["told"] or groups["bit"])
 
 
 def _amiss(about: str, *, told: bool, low: str) -> Found | None:

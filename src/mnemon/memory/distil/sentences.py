@@ -10,40 +10,40 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mnemon.memory.distil import borrowed
+from mnemon.memory.distil import borrowed, patterns
 
 LONGEST = 1000  # characters; what is longer is no sentence
 LONG_PASTE = 1500
 PERSONAL_EVERY = 400  # a text of one's own says "I" or "we" at least this often
 
-FENCE = re.compile(r"[ \t]*(?:>[ \t]?)*(?P<mark>`{3,}|~{3,})")
-NOTE = re.compile(
+FENCE = patterns.pattern(r"[ \t]*(?:>[ \t]?)*(?P<mark>`{3,}|~{3,})")
+NOTE = patterns.pattern(
     r"[\s#/*;>-]*(?:(?:side)?note|n\.?b\.?|p\.?\s?s\.?|reminder|remember|fyi|heads[- ]?up|memo|todo)\b[^:.!?\n]{0,40}?[:,]\s*(?=\S)",
     re.IGNORECASE,
 )
-LOG = re.compile(
+LOG = patterns.pattern(
     r"\s*(?:[\[(<]?(?:\d{4}[-/]\d\d[-/]\d\d|\d\d[:.]\d\d[:.]\d\d|[A-Z][a-z]{2}\s+\d{1,2}\s\d\d:\d\d)|"
     r"\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL|SEVERE)\b[\]:]?\s|"
     r"(?:\$|>>>|%|C:\\>)\s\S|at\s+[\w$.]+\([\w.]+:\d+\)|File\s\"[^\"]*\",\sline\s\d|Traceback\b|\w+(?:Error|Exception):\s|"
     r"\d{1,3}(?:\.\d{1,3}){3}\s+-|\[\d+(?:/\d+)?\]\s|={5,}|-{5,}|\*{5,}|\+-{3,}|\|\s)"
 )
-CODE = re.compile(
+CODE = patterns.pattern(
     r"\s*(?:(?:def|class|func|fn|const|let|var|import|from|return|public|private|static|select|insert|update|delete|#include|package|using)\s"
     r"[^.!?]*[;:{}()=]\s*$|[}{)\]];?\s*$|</?\w+[^>]*>|\w+(?:\.\w+)*\([^)]*\);?\s*$|[\w.\[\]]+\s*[-+*/|&]?=\s*\S+\s*;?$|//|/\*|[\w.-]+:\s*[\[{]|"
     r"\"[\w.-]+\":\s|[\w-]+:\s[\w.\"'-]+$|--\w)"
 )
-QUOTED_LINE = re.compile(r"\s*>\s?\S")
-FENCED = re.compile(r"```[^`]*```")
-BULLET = re.compile(r"\s*(?:[-*•–—]|\d{1,2}[.)]|[a-z]\))\s+")
-INTRO = re.compile(
+QUOTED_LINE = patterns.pattern(r"\s*>\s?\S")
+FENCED = patterns.pattern(r"```[^`]*```")
+BULLET = patterns.pattern(r"\s*(?:[-*•–—]|\d{1,2}[.)]|[a-z]\))\s+")
+INTRO = patterns.pattern(
     r"(?:here(?:'s|\s+is|\s+are|\s+comes)|below|pasting|pasted|copy\s+of|this\s+is\s+what|output|see\s+the|attached|long\s+output|the\s+(?:text|mail|email|article|"
     r"log|document|transcript|page|letter)\b)[^\n]{0,120}:\s*$",
     re.IGNORECASE,
 )
-PERSONAL = re.compile(r"\b(?:I|I'm|I've|I'll|[Ww]e|[Ww]e're|[Ww]e've|[Mm]y|[Oo]ur|me|us)\b")
-QUOTE = re.compile(r"\"[^\"\n]{1,600}\"|“[^”\n]{1,600}”|„[^“”\n]{1,600}[“”]|«[^»\n]{1,600}»")
+PERSONAL = patterns.pattern(r"\b(?:I|I'm|I've|I'll|[Ww]e|[Ww]e're|[Ww]e've|[Mm]y|[Oo]ur|me|us)\b")
+QUOTE = patterns.pattern(r"\"[^\"\n]{1,600}\"|“[^”\n]{1,600}”|„[^“”\n]{1,600}[“”]|«[^»\n]{1,600}»")
 # Both ends begin with a sign, named first: so the text is searched for the signs alone.
-STOP = re.compile(r"[.!?…。！？](?:(?<=[.!?…])[.!?…]*[\"”’)\]]*(?=\s|$)|(?<=[。！？])[。！？]*[」』”]?)\s*")
+STOP = patterns.pattern(r"[.!?…。！？](?:(?<=[.!?…])[.!?…]*[\"”’)\]]*(?=\s|$)|(?<=[。！？])[。！？]*[」』”]?)\s*")
 ABBREVIATIONS = frozenset(
     "dr mr mrs ms prof st sr jr no nr vs e.g i.e approx ca cf fig corp dept est gen col sgt rev hon min max u.s jan feb mar apr jun jul"
     " aug sep sept oct nov dec ave blvd vol p pp art ph.d".split()

@@ -10,6 +10,7 @@ from datetime import date, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
+from mnemon.memory.distil import patterns
 from mnemon.memory.statements import Grain, When
 
 MONTHS = {
@@ -29,7 +30,7 @@ MONTH = (
 )
 DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 YEAR = r"(?:1[89]|20)\d\d"
-TIME = re.compile(
+TIME = patterns.pattern(
     rf"\b(?:(?P<iso>{YEAR}-\d\d-\d\d)|"
     rf"(?P<dm_day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<dm_month>{MONTH})\b\.?(?:,?\s+(?P<dm_year>{YEAR}))?|"
     rf"(?P<md_month>{MONTH})\b\.?\s+(?P<md_day>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,?\s+(?P<md_year>{YEAR}))?|"
@@ -51,11 +52,11 @@ HINTS = frozenset(
 HINTS |= MONTHS.keys() | DAYS.keys()
 
 # Where none of these words stands by itself, something of this is part of whatever `TIME` finds: 3-June, 2026-06-17.
-HINT = re.compile(
+HINT = patterns.pattern(
     r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|day|week|month|quarter|year|spring|summer|autumn|fall|winter|night|morning|afternoon"
     r"|evening|tomorrow|q[1-4]|1[89]\d\d|20\d\d"
 )
-DIGIT = re.compile(r"\d")
+DIGIT = patterns.pattern(r"\d")
 
 
 def happened(text: str, lows: frozenset[str], *, said_at: float, zone: ZoneInfo, past: bool) -> When | None:

@@ -7,18 +7,17 @@ none is tried unless one of its words stands in the sentence.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import Literal
 
 from mnemon.memory import words
-from mnemon.memory.distil import times
+from mnemon.memory.distil import patterns, times
 
 Soft = Literal["", "thing", "there", "all", "matter"]
 
 WE = r"(?:i|we|i['’](?:m|ve|ll|d)|we['’](?:re|ve|ll|d))"
 SPEAKERS = frozenset("i we me us my our mine ours".split())
-OTHERS = re.compile(r"\b(?:his|her|their|he|she|they)\b")
+OTHERS = patterns.pattern(r"\b(?:his|her|their|he|she|they)\b")
 BREAK = r"\s*(?:[,:;–—-]|\.\s)+\s*"
 OURS_NEXT = rf"(?:(?:so|and|then|now)\s+)?(?:{WE}|there(?:['’]s|\s+(?:is|are))|my|our|it['’]s|no|both|all|from)\b"
 CONCEDES = r"^(?:(?:ok(?:ay)?|fine|all\s*right|very\s+well)[,.!\s]+)+"
@@ -33,9 +32,9 @@ PHASE = (
 NAMED_DAYS = "|".join([*times.DAYS, *times.MONTHS, *times.SEASONS])
 TIME = rf"(?:(?:this|last|next)\s+\w+|yesterday|today|tomorrow|now|then|easter|christmas|new\s+year|{NAMED_DAYS}|(?:19|20)\d\d|q[1-4])"
 
-TAKEN_BACK = re.compile(rf"\b(?:scratch|forget|strike)\s+that{BREAK}{OURS_NEXT}")
+TAKEN_BACK = patterns.pattern(rf"\b(?:scratch|forget|strike)\s+that{BREAK}{OURS_NEXT}")
 # What says by itself that the speaker turned something round.
-FIRM = re.compile(
+FIRM = patterns.pattern(
     rf"{WE}\s.*\b(?:(?:my|our)\s+minds?|thought\s+better|rethought|reconsidered|gave\s+in|caved|relented|(?:backed|pulled)\s+out(?!\s+of\s+the\s+(?:drive|garage|parking))"
     r"|backed\s+down|climbed\s+down|decided\s+against|instead(?!\s+of\s+\w+ing\b)|changed\s+course|called\s+off)\b"
     rf"|\b{WE}\b.*\bafter\s+all(?=\s*(?:[,;:.!–—]|$|\s(?:and|so|because|since|in|on|at|to|for|with|from|by)\b))"
@@ -56,7 +55,7 @@ FIRM = re.compile(
     rf"|\b{PHASE}\s+(?:is|are|was)\s+(?:over|gone|dead|history|no\s+more|finished|off)\b"
     rf"|\b{TOOK}\s+{WHOLE}\s+(?:\w+\s+)?out\s+of\s+(?:there|here|it|them)\b"
 )
-OVER = re.compile(
+OVER = patterns.pattern(
     r"(?P<thing>\S[^,:;.]{0,50}?)(?:\s+(?:is|are)|['’](?:s|re))\s+(?:now\s+|all\s+|ancient\s+|finally\s+|officially\s+)?"
     r"(?:history|off\s+the\s+table|dead\s+and\s+buried)(?=\s*(?:[,:;.!–—]|$|\s(?:now|since|and|from|because|for\s+good)\b))"
 )
@@ -73,17 +72,17 @@ TAUGHT = frozenset(
     "subject subjects major degree minor course field passion topic theme class hobby lesson book books section shelf rest study teach read"
     " love like it this thing forte strength interest genre exam faculty department which who half part most".split()
 )
-UNTURNED = re.compile(
+UNTURNED = patterns.pattern(
     r"(?:\bnot|\bnever|n['’]t)\s+(?:\w+ly\s+|ever\s+|be\s+|been\s+|let\s+)?(?:chang|back|giv|gave|cav|relent|overrul|outvot|talk|persuad|convinc"
     r"|reconsider|rethought|won|worn|call|com|cam|mad|mak|scrap|decided\s+against|pull)"
 )
 
-GONE = re.compile(
+GONE = patterns.pattern(
     r"^(?P<thing>[^,:;.]{2,50}?)(?:\s+(?:is|are)|['’](?:s|re))\s+(?:now\s+|all\s+|finally\s+|long\s+)?(?:gone|back|over|dead|out)\b|^(?P<left>[^,:;.]{2,50}?)\s+had\s+to\s+go(?=\s*[,:;.!–—]|$)"
 )
-THERE = re.compile(r"\bthere(?:['’]s|['’]re|\s+(?:is|are))\s.*\bnow\b")
-ALL = re.compile(rf"\b{TOOK}\s+{WHOLE}\s+(?:\w+\s+)?(?:into|onto|to|in|on|over|across)\b")
-MATTER = re.compile(
+THERE = patterns.pattern(r"\bthere(?:['’]s|['’]re|\s+(?:is|are))\s.*\bnow\b")
+ALL = patterns.pattern(rf"\b{TOOK}\s+{WHOLE}\s+(?:\w+\s+)?(?:into|onto|to|in|on|over|across)\b")
+MATTER = patterns.pattern(
     rf"\b(?:since|from|as\s+of|starting)\s+(?:\d{{1,2}}\.?\s+)?{TIME}\b|{CONCEDES}|\bturns\s+out\b|\bit\s+turned\s+out\b|\bagain[.!]?$"
     r"|\b(?:picked|took|taken|take)\s+(?:\w+\s+){0,3}?up\b|\breturned\s+to\b|\bback\s+(?:to|on|in|into)\b|\bswitched\s+to\b|\bresumed\b"
 )
@@ -93,7 +92,7 @@ SOFT_HINTS = frozenset(
     "gone back over dead out go there everything all lot since from as starting ok okay fine alright turns"
     " turned again picked took taken take returned resumed switched".split()
 )
-PASSING = re.compile(r"\b(?:for|while|during|until|when|tonight|today)\b")
+PASSING = patterns.pattern(r"\b(?:for|while|during|until|when|tonight|today)\b")
 
 
 def firm(low: str, lows: frozenset[str]) -> bool:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
-
 from mnemon.memory import words
-from mnemon.memory.distil import lexicon, phrases, refusals, slots
+from mnemon.memory.distil import lexicon, patterns, phrases, refusals, slots
 from mnemon.memory.distil.clauses import Clause
 from mnemon.memory.distil.readings import Reading
 from mnemon.memory.statements import Kind
 
-STANDING = re.compile(
+STANDING = patterns.pattern(
     r"\b(?:always|never|ever|every|each|from\s+now\s+on|from\s+today|in\s+(?:the\s+)?future|only|any\s?more|whenever|by\s+default|at\s+all\s+times)\b"
 )
-FOR_GOOD = re.compile(  # makes an order to the assistant a standing one; "only" and "every" may stand in the task itself
+FOR_GOOD = patterns.pattern(  # makes an order to the assistant a standing one; "only" and "every" may stand in the task itself
     r"\b(?:always|never|ever|from\s+now\s+on|from\s+today|in\s+(?:the\s+)?future|any\s?more|whenever|by\s+default|at\s+all\s+times|(?:every|each)\s+time)\b"
 )
-COMMITTED = re.compile(
+COMMITTED = patterns.pattern(
     r"\b(?:decided?|agreed|chose|chosen|settled|committed|opted|resolved|signed|approved|(?:we|i)(?:['’](?:ll|d|m|re)|\s+(?:will|would|am|are))\s+never|out\s+of\s+the\s+question|for\s+good[.!]?$|through\s+with\b|done\s+with\s+(?!(?:the|my|our|this|that|these|it|all|you)\b)|(?:gone|went|going)\s+with|stay(?:s|ing)?\s+(?:on|as|with|put)"
     r"|stick(?:ing)?\s+with|no\s+discussion|decision)\b|\bstays?[.!]?$",
 )
@@ -24,29 +22,31 @@ COMMITTING = frozenset(
     "decide decided agreed chose chosen settled committed opted resolved signed approved never gone went going stay stays"
     " staying stick sticking discussion decision done through question good".split()
 )
-PLANNED = re.compile(r"\b(?:will|going\s+to|plan(?:s|ning)?\s+to|booked|about\s+to|scheduled)\b|['’]ll\b")
-TASTE = re.compile(r"\b(?:favou?rite|rather\s+\w+\s+[\w\s]{1,30}than|can(?:['’]t|not)\s+stand|prefer|not\s+for\s+(?:me|us))\b")
+PLANNED = patterns.pattern(r"\b(?:will|going\s+to|plan(?:s|ning)?\s+to|booked|about\s+to|scheduled)\b|['’]ll\b")
+TASTE = patterns.pattern(r"\b(?:favou?rite|rather\s+\w+\s+[\w\s]{1,30}than|can(?:['’]t|not)\s+stand|prefer|not\s+for\s+(?:me|us))\b")
 TASTES = frozenset("favourite favorite rather stand prefer not".split())
-NOT = re.compile(r"\b(?:not|never|no)\b|n['’]t\b")
-NO_MORE = re.compile(r"\b(?:can(?:['’]t|not)\s+stand|no\s+longer|nothing\s+of|no\s+(?:plans?|more|upgrade|\w+\s+for\s+(?:me|us)))\b")
-POLICY = re.compile(  # a position, also without a verb: no shoes indoors, never again a caravan, all our tools hang there
+NOT = patterns.pattern(r"\b(?:not|never|no)\b|n['’]t\b")
+NO_MORE = patterns.pattern(r"\b(?:can(?:['’]t|not)\s+stand|no\s+longer|nothing\s+of|no\s+(?:plans?|more|upgrade|\w+\s+for\s+(?:me|us)))\b")
+POLICY = patterns.pattern(  # a position, also without a verb: no shoes indoors, never again a caravan, all our tools hang there
     r"(?:never\s+again|no\s+more|all\s+(?:of\s+)?(?:my|our))\s+\S|no\s+(?!(?:idea|problem|worr|rush|wonder|need|reason|hurry|time|luck|change|way|chance|one|doubt|thanks|matter|news)\w*\b)"
     r"[\w-]+(?:\s+\w+)?\s+(?:here\b|ever\b|please\b|(?:for|in|at|on|to|with|from)\s+(?:me|us|my|our|this|the|home)\b|before\b|after\b)"
 )
-AIMLESS = re.compile(r"(?:while|before|when)\s[^,:]*[.!]?$|quick\s+(?:one|question)\b|(?:one|two|three|a\s+few)\s+(?:more\s+)?things?\b")
-RELATION = re.compile(r"\b(?:my|our)\s+(?:(?:other|new|old|own|little|big|youngest|eldest)\s+)?(\w+)")
+AIMLESS = patterns.pattern(
+    r"(?:while|before|when)\s[^,:]*[.!]?$|quick\s+(?:one|question)\b|(?:one|two|three|a\s+few)\s+(?:more\s+)?things?\b"
+)
+RELATION = patterns.pattern(r"\b(?:my|our)\s+(?:(?:other|new|old|own|little|big|youngest|eldest)\s+)?(\w+)")
 LASTING = frozenset(
     "allergic intolerant married engaged divorced widowed responsible based born vegetarian vegan diabetic pregnant retired"
     " related afraid addicted fluent"
     " interested committed employed enrolled registered insured scared terrified obsessed good bad opposed used".split()
 )
-WHO = re.compile(  # what somebody is by trade or in life: I'm a baker, a widow, a family of five
+WHO = patterns.pattern(  # what somebody is by trade or in life: I'm a baker, a widow, a family of five
     r"\b(?:i|we)(?:['’](?:m|re)|\s+(?:am|are))\s+an?\s+(?:(?!(?:bit|little|lot|tad|the|under|in|of|over|my|to)\b)[\w-]+\s+){0,2}?"
     r"(?:\w{2,}(?:er|or|ist|ian|ant|man|woman)|nurse|vet|cook|chef|judge|pilot|smith|clerk|student|widow|mum|dad|orphan|twin|nun|monk|family)\b"
     r"(?=\s*(?:[,;.!:–—]|$|(?:in|at|with|of|for|from|by|and|on|who)\b))|\bfor\s+a\s+living\b"
 )
-ADVICE = re.compile(r"\byou\s+(?:should|could|can|might|may|need|must|have\s+to|ought)\b")
-VOCATIVE = re.compile(r"(?:^|,)\s*(?:[a-z]+\s+)?[A-Z][a-z]+\s*[!.]*$|^(?:\w+,?\s+){1,2}[A-Z][a-z]+\s*[,!]")
+ADVICE = patterns.pattern(r"\byou\s+(?:should|could|can|might|may|need|must|have\s+to|ought)\b")
+VOCATIVE = patterns.pattern(r"(?:^|,)\s*(?:[a-z]+\s+)?[A-Z][a-z]+\s*[!.]*$|^(?:\w+,?\s+){1,2}[A-Z][a-z]+\s*[,!]")
 ABLE = frozenset("have eat drink swallow take tolerate wear drive swim digest fly ride climb lift bend eat smell taste".split())
 AT_ONCE = frozenset(
     "check test read send run have eat drink sleep write open close use put show start stop restart use bring call copy paste click push"
