@@ -157,7 +157,10 @@ async def test_an_export_can_be_imported_and_again(world: World) -> None:
     assert {m["origin"] for m in theirs} == {"import"}
     (change,) = await listed(world, "/reversals", "copy")
     assert MONOLITH.rstrip(".") in change["now"]["text"]
-    for line in (b'{"id": 5}', b'{"id": "mem_\\u0000", "text": "x"}', b'{"id": "mem_1", "text": "x", "rule": "\\u0000"}'):
+    wrong = ('"rule": "\\u0000"', '"kind": "wish"', '"state": "open"', '"origin": "nobody"', f'"version": {2**40}', '"number": -1')
+    happened = '"happened": {"start": 1, "end": 2, "grain": "aeon"}'
+    lines = [f'{{"id": "mem_1", "text": "x", {field}}}'.encode() for field in (*wrong, happened)]
+    for line in (b'{"id": 5}', b'{"id": "mem_\\u0000", "text": "x"}', *lines):
         error(await world.client.post("/v1/memory/import", content=line, headers={CHANNEL: "copy"}), 400, "invalid_import", "line 1")
     error(await world.client.post("/v1/memory/import", content=b"", headers={CHANNEL: "copy"}), 400, "invalid_import")
 

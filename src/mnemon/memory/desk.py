@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -12,6 +12,7 @@ from mnemon.core import clock, errors
 from mnemon.core.records import Identity, Json, Recalled
 from mnemon.memory import echoes
 from mnemon.memory.base import Memory, Query
+from mnemon.memory.statements import Grain, Kind, Origin
 from mnemon.store.base import Driver, Tx
 from mnemon.store.memories import Evidence, Filter, Link, Memories, Remembered
 from mnemon.store.sessions import Scope, Sessions, missing
@@ -19,6 +20,8 @@ from mnemon.store.sessions import Scope, Sessions, missing
 ENDLESS = 2**40
 TOPIC = 100
 
+LARGEST = 2**31 - 1
+CHOICES = {"kind": get_args(Kind), "origin": get_args(Origin), "state": ("active", "superseded", "retracted")}
 SAME = (
     "id", "text", "kind", "slot", "subject", "attribute", "single", "negated", "origin", "rule", "version", "valid_from", "valid_to",
     "recorded_at", "closed_at", "closed_by", "closed_rule", "pinned", "state", "number",
@@ -250,6 +253,13 @@ def read_back(line: Json) -> tuple[Remembered, list[Link]]:
         raise ValueError("id and text must be texts")
     if any(isinstance(value, str) and "\x00" in value for value in columns.values()):
         raise ValueError("no text may hold a NUL character")
+    for name, allowed in CHOICES.items():
+        if name in columns and columns[name] not in allowed:
+            raise ValueError(f"{name} must be one of {', '.join(allowed)}")
+    if happened and happened["grain"] not in get_args(Grain):
+        raise ValueError(f"the grain of happened must be one of {', '.join(get_args(Grain))}")
+    if any(not 0 <= columns.get(name, 0) <= LARGEST for name in ("version", "number")):
+        raise ValueError(f"version and number must be whole numbers from 0 to {LARGEST}")
     row = msgspec.convert(
         {
             "kind": "fact", "origin": "import", "rule": "import", "version": 0, "valid_from": 0.0, "recorded_at": 0.0, **columns,
