@@ -133,7 +133,9 @@ async def check(driver: Driver) -> None:
     await driver.write(check_keys)
     await driver.write(check_sessions)
     await driver.write(check_messages)
+    driver.enter("new")
     await driver.write(check_rest)
+    driver.leave("new")
     await driver.read(check_passages)
     memory = FullText(driver)
     found = {}
