@@ -7,16 +7,13 @@ import http.client
 import json
 import random
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from tests import postgres, servers
 from tests.server.clients import ID, Stream, client, messages, until
 from tests.servers import Server
-from tests.upstream import Upstream
 
 Json = dict[str, Any]
 Pair = tuple[Server, Server]
@@ -63,18 +60,6 @@ def read(stream: Stream, size: int = 10**6) -> list[bytes]:
     raw = stream.response.read(size)
     stream.leave()
     return [piece for piece in raw.split(b"\n\n")[:-1] if not piece.startswith(b":")]
-
-
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory, postgres_server: str, upstream: Upstream) -> Iterator[Pair]:
-    """Two servers on one database."""
-    with postgres.database(postgres_server) as url:
-        env = {"MNEMON_DATABASE_URL": url}
-        with (
-            servers.running(data_dir=tmp_path_factory.mktemp("a"), upstream=upstream, env=env) as one,
-            servers.running(data_dir=tmp_path_factory.mktemp("b"), upstream=upstream, env=env) as other,
-        ):
-            yield one, other
 
 
 # -- the official client ----------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import random
 import re
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests import postgres, servers
+from tests import servers
 from tests.server.clients import Stream, content, messages, until
 from tests.servers import Server
 from tests.upstream import Upstream
@@ -73,18 +73,6 @@ def said(frames: list[bytes]) -> str:
 def numbers(frames: list[bytes]) -> list[int]:
     """The numbers of frames."""
     return [int(frame.split(b"\n")[0].removeprefix(b"id: ")) for frame in frames]
-
-
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory, postgres_server: str, upstream: Upstream) -> Iterator[Pair]:
-    """Two servers on one database; each test has runs of its own, and brings back what it kills."""
-    with postgres.database(postgres_server) as url:
-        env = {"MNEMON_DATABASE_URL": url}
-        with (
-            servers.running(data_dir=tmp_path_factory.mktemp("a"), upstream=upstream, env=env) as one,
-            servers.running(data_dir=tmp_path_factory.mktemp("b"), upstream=upstream, env=env) as other,
-        ):
-            yield one, other
 
 
 # -- from another server ------------------------------------------------------------------------------------------------
